@@ -1,4 +1,4 @@
-"""What is worth an alarm: outages, route changes, and steps of the round-trip time."""
+"""Alarms: outages, route changes, and steps in the round-trip time."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _SMALLEST_STEP = 0.1
 
 @dataclass(frozen=True)
 class LiveEvent:
-    """Something that happened. at_ns: when, on the clock of the probes. text: in words. values: the same as numbers."""
+    """An event. at_ns: on the probes' clock. text: in words. values: as numbers."""
 
     kind: EventKind
     at_ns: int
@@ -29,7 +29,7 @@ class LiveEvent:
 
 
 class Outages:
-    """An outage begins with `least` probes in a row that are lost or refused, and ends with the next answer."""
+    """An outage begins with `least` probes in a row lost or refused, and ends with the next answer."""
 
     def __init__(self, *, least: int) -> None:
         self._least = least
@@ -46,7 +46,7 @@ class Outages:
         return self._lost + self._refused
 
     def handle_verdict(self, verdict: ProbeOutcome) -> LiveEvent | None:
-        """The beginning or the end of an outage that a verdict makes."""
+        """The outage's beginning or end at a verdict."""
         if not verdict.is_answered:
             self._begun_ns = verdict.sent_ns if self._unanswered == 0 else self._begun_ns
             self._refused += verdict.is_refused
@@ -83,7 +83,7 @@ class Routes:
         self._since_ns = 0
 
     def handle_verdict(self, verdict: ProbeOutcome) -> LiveEvent | None:
-        """The change of route that a verdict confirms. Its time is that of the first such reply."""
+        """The change in route confirmed by a verdict. Its time is the first changed reply's."""
         if verdict.ttl is None:
             return None
         if self._known is None or verdict.ttl == self._known:
@@ -100,10 +100,10 @@ class Routes:
 
 
 class Steps:
-    """The round-trip time has made a step where the interval of a window's median overlaps with that of no earlier one.
+    """Finds steps in the round-trip time: a window's median with an interval overlapping no earlier one.
 
-    Earlier windows are the last 30 since the step before; there have to be three, and the step is at least 10 % of the
-    largest or the smallest of their medians.
+    Earlier windows are the last 30 since the previous step, at least three; a step is at least 10 % of their largest or
+    smallest median.
     """
 
     def __init__(self) -> None:

@@ -1,13 +1,13 @@
-"""What one long TCP flow is expected to get on a path with the loss and the round-trip time that probes have seen.
+"""Expected throughput of one long TCP flow, from the probes' loss and round-trip time.
 
-The models take a loss and a round trip, and both are known with an interval only. Each of the two intervals is made at
-the level 1 - 0.05 / 2, so that both hold together at 95 % (Bonferroni), and every model falls with either of them: its
-own interval goes from its number at the upper limits to that at the lower ones. Where no loss was seen, its upper limit
-gives "at least". A number that says nothing of the path is left out: such a bound where the model does not hold for
-that limit, because the probes are few, or where TCP has got more; and what no link carries.
+The models take a loss and a round trip, each known with an interval only. Each interval has level 1 - 0.05 / 2, so both
+hold together at 95 % (Bonferroni), and every model falls with either: its own interval goes from its number at the
+upper limits to its number at the lower ones. Without a lost probe, the upper limit gives "at least". Uninformative
+numbers are left out: such a bound outside the model's range, because the probes are few, or below TCP's measured
+throughput; and rates beyond any link.
 
-Where probes tell loss on the way there from loss on the way back, a download is expected to lose what is lost on the
-way back, and an upload what is lost on the way there.
+Where probes tell forward from reverse loss, a download is expected to have the reverse loss, and an upload the forward
+loss.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ _MOST_LOSS = {"mathis": 0.01, "pftk-goodput": 0.05, "cubic": 0.01, "bbr": 0.15}
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a model expects.
+    """A model's expectation.
 
     Attributes:
         goodput: in `unit`: bit/s; for BBR without a link rate a share of the link's rate ("1"). note: what limits it,
@@ -79,7 +79,7 @@ class Expectation:
         return any(rate is not None for rate in (self.goodput.value, self.goodput.low, self.goodput.high))
 
     def beside(self, measured: Sequence[Goodput]) -> "Expectation":
-        """Without a lower bound, where TCP has got as much. Args: measured: what TCP got each way."""
+        """Drops a lower bound already reached by TCP. Args: measured: TCP's throughput in each direction."""
         got = [goodput.goodput.value for goodput in measured if self.direction in ("", goodput.direction)]
         low = self.goodput.low
         if self.goodput.value is not None or low is None or not any(rate is not None and rate >= low for rate in got):
@@ -106,16 +106,16 @@ class Expectation:
 
 
 def common_assumption(expectations: Sequence[Expectation]) -> str:
-    """What all of them assume."""
+    """The assumption common to all."""
     return f"{_ONE_WAY if any(expectation.direction for expectation in expectations) else _EITHER_WAY}; {_COMMON}"
 
 
 def expectations_of(
     part: Slice, *, family: str, rate_bps: int | None = None, tells_ways: bool = False
 ) -> list[Expectation]:
-    """What each model expects; nothing where no probe was answered.
+    """Each model's expectation; none without an answered probe.
 
-    Args: family: "ipv4" or "ipv6". rate_bps: of the slowest link; None where it is not known. tells_ways: as of Probe.
+    Args: family: "ipv4" or "ipv6". rate_bps: the slowest link's; None if unknown. tells_ways: as in Probe.
     """
     if not tells_ways:
         return _expectations(part, loss_of(part, level=_LEVEL_OF_EACH), family, rate_bps)

@@ -1,4 +1,4 @@
-"""What TCP got to a server: how much was asked for, and what came of it."""
+"""TCP's throughput to a server: the amount requested, and the result."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +22,10 @@ class TransferAmount:
 
 @dataclass(frozen=True)
 class Goodput:
-    """What TCP got one way.
+    """TCP's throughput in one direction.
 
     Attributes:
-        goodput: bit/s of the application. congestion_control: the sender's; None where nobody said. segments,
-            retransmitted: of the sender; None likewise.
+        goodput: bit/s at the application. congestion_control, segments, retransmitted: the sender's; None if unknown.
     """
 
     direction: str

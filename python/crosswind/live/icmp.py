@@ -1,6 +1,6 @@
-"""Probes by ICMP echo (RFC 792, RFC 4443): what is in their packets, and the socket that they go through.
+"""Probes by ICMP echo (RFC 792, RFC 4443): their packets, and their socket.
 
-A datagram ICMP socket needs no privilege, but the group of the user has to be in net.ipv4.ping_group_range. A raw
+A datagram ICMP socket needs no privilege, but the user's group has to be in net.ipv4.ping_group_range. A raw
 socket needs CAP_NET_RAW.
 """
 
@@ -19,7 +19,7 @@ from crosswind.live.targets import Target
 PAYLOAD_BYTES = 56
 """As ping's."""
 _HEADER = struct.Struct("!BBHHH")  # type, code, checksum, identifier, sequence
-_BODY = struct.Struct("!16sQ")  # whose probe it is, and its number
+_BODY = struct.Struct("!16sQ")  # the probe's owner and number
 _REQUEST = {socket.AF_INET: 8, socket.AF_INET6: 128}
 _REPLY = {socket.AF_INET: 0, socket.AF_INET6: 129}
 _READ_BYTES = 2048
@@ -27,7 +27,7 @@ _READINGS = 3
 _MOST_REPLIES = 1000
 """That are read in a row, so that a flood of them does not keep probes from being sent."""
 
-# From Linux's include/uapi: what Python's socket module has no names for.
+# From Linux's include/uapi: constants missing from Python's socket module.
 _SO_TIMESTAMPNS = 35
 _SOL_RAW, _ICMP_FILTER, _ICMP6_FILTER = 255, 1, 1
 _IP_RECVTTL, _IP_TTL, _IPV6_RECVHOPLIMIT, _IPV6_HOPLIMIT = 12, 2, 51, 52
@@ -37,7 +37,7 @@ PING_GROUPS = 'sysctl net.ipv4.ping_group_range="0 2147483647"'
 
 
 def request(family: int, identifier: int, token: bytes, sequence: int) -> bytes:
-    """An echo request. Args: token: 16 bytes that tell our replies from those of others."""
+    """An echo request. Args: token: 16 bytes to recognise our replies."""
     body = _BODY.pack(token, sequence).ljust(PAYLOAD_BYTES, b"\0")
     kind = _REQUEST[socket.AddressFamily(family)]
     head = _HEADER.pack(kind, 0, 0, identifier, sequence & 0xFFFF)
@@ -45,7 +45,7 @@ def request(family: int, identifier: int, token: bytes, sequence: int) -> bytes:
 
 
 def sequence_of(family: int, packet: bytes, token: bytes) -> int | None:
-    """The number of the probe that a packet answers; None for every other packet. A raw IPv4 packet has its header."""
+    """The answered probe's number; None for every other packet. A raw IPv4 packet has its header."""
     echo = _without_ipv4_header(packet) if family == socket.AF_INET else packet
     if len(echo) < _HEADER.size + _BODY.size or echo[0] != _REPLY[socket.AddressFamily(family)] or echo[1] != 0:
         return None
@@ -54,7 +54,7 @@ def sequence_of(family: int, packet: bytes, token: bytes) -> int | None:
 
 
 def checksum(packet: bytes) -> int:
-    """The Internet checksum (RFC 1071): the complement of the sum of 16-bit words in ones' complement."""
+    """The Internet checksum (RFC 1071): the complemented ones'-complement sum over 16-bit words."""
     padded = packet + b"\0" * (len(packet) % 2)
     total: int = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
     while total >> 16:
@@ -70,8 +70,8 @@ def _without_ipv4_header(packet: bytes) -> bytes:
 class IcmpProbe:
     """Sends echo requests to a host and reads its replies.
 
-    Args: clock: monotonic, ns. wall_clock: CLOCK_REALTIME, ns, which the kernel stamps packets with.
-    Raises: CrosswindError where this user may not send ICMP, or there is no route.
+    Args: clock: monotonic, ns. wall_clock: CLOCK_REALTIME, ns, the clock for the kernel's packet timestamps.
+    Raises: CrosswindError for a user without permission to send ICMP, or a missing route.
     """
 
     name = "icmp"
@@ -101,7 +101,7 @@ class IcmpProbe:
         return None
 
     def replies(self) -> Iterator[Reply]:
-        """The replies that have arrived, with the time at which the kernel took them."""
+        """The new replies, with the kernel's receive times."""
         for _ in range(_MOST_REPLIES):
             try:
                 packet, ancillary, *_ = self._socket.recvmsg(_READ_BYTES, 256)
@@ -109,7 +109,7 @@ class IcmpProbe:
                 return
             except OSError as error:
                 self.obstacle = error.strerror
-                continue  # An ICMP error about an earlier probe, which gets no answer then.
+                continue  # An ICMP error for an earlier probe, now lost.
             now_ns, wall_ns = self._both_clocks()
             sequence = sequence_of(self._target.family, packet, self._token)
             if sequence is not None:
@@ -118,7 +118,7 @@ class IcmpProbe:
                 yield Reply(sequence, now_ns - age_ns, packet[8] if is_raw else ttl)
 
     def _both_clocks(self) -> tuple[int, int]:
-        """Both clocks at the same moment: of a few readings the one that nothing came in between of."""
+        """Both clocks at the same moment: the tightest of a few readings."""
         readings = [(self._clock(), self._wall_clock(), self._clock()) for _ in range(_READINGS)]
         before, wall_ns, after = min(readings, key=lambda reading: reading[2] - reading[0])
         return (before + after) // 2, wall_ns
@@ -127,11 +127,11 @@ class IcmpProbe:
         """There is nothing to give up: late replies are told from others by their number."""
 
     def file(self) -> int:
-        """The descriptor that becomes readable when a reply is there."""
+        """The descriptor to watch for replies."""
         return self._socket.fileno()
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """Nothing is known of a host that only answers."""
+        """A host answering echo requests says nothing else."""
         return iter(())
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ def _stamp(ancillary: list[tuple[int, int, bytes]], wall_ns: int) -> tuple[int, 
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS) and len(data) >= _TIMESPEC.size:
             seconds, nanoseconds = _TIMESPEC.unpack_from(data)
-            # A wall clock that was set in between gives an age that cannot be.
+            # Setting the wall clock in between gives an impossible age.
             age_ns = wall_ns - (seconds * 10**9 + nanoseconds)
             age_ns = age_ns if 0 <= age_ns < 10**9 else 0
         if (level, kind) in ((socket.IPPROTO_IP, _IP_TTL), (socket.IPPROTO_IPV6, _IPV6_HOPLIMIT)):
@@ -154,7 +154,7 @@ def _stamp(ancillary: list[tuple[int, int, bytes]], wall_ns: int) -> tuple[int, 
 
 
 def _opened(target: Target) -> socket.socket:
-    """A socket that is connected to the target. Raises: CrosswindError."""
+    """A socket connected to the target. Raises: CrosswindError."""
     is_ipv4 = target.family == socket.AF_INET
     protocol = socket.IPPROTO_ICMP if is_ipv4 else socket.IPPROTO_ICMPV6
     opened = _permitted(target, protocol)

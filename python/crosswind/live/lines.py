@@ -1,4 +1,4 @@
-"""What is seen, in lines of text: one for each window and each event, and a summary at the end."""
+"""Output as lines: one for each window and each event, and a summary at the end."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ from crosswind.stats.estimate import Interval
 
 
 def news_line(news: News, start_ns: int) -> str | None:
-    """The line of a window or an event, which begins with its time since the start; None for a single probe."""
+    """The line for a window or an event, beginning with the time since the start; None for a single probe."""
     if isinstance(news, WindowReport):
         return f"{_since(news.window.end_ns, start_ns)}  {window_text(news.summary)}"
     if isinstance(news, LiveEvent):
@@ -55,7 +55,7 @@ def refusal_text(summary: Summary) -> str:
 
 
 def refused_text(summary: Summary) -> str:
-    """Of a host that refused probes and answered none: "refused all 50 connections"."""
+    """A host with refusals and no answers: "refused all 50 connections"."""
     refused = summary.refused or 0
     if summary.lost:
         return f"accepted no connection: {count(refused)} refused, {count(summary.lost)} lost"
@@ -70,7 +70,7 @@ def share_text(share: Interval) -> str:
 
 
 def rtt_text(summary: Summary) -> str:
-    """The round-trip time: extremes, median and p95 with what is known of their intervals."""
+    """The round-trip time: extremes, median and p95 with the known interval limits."""
     if summary.median is None or summary.p95 is None:
         return "no answer"
     divisor, unit = scale_of([summary.median.value], "ns")
@@ -92,7 +92,7 @@ def estimate_text(estimate: Interval, divisor: float) -> str:
 
 
 def variation_texts(summary: Summary) -> Iterator[str]:
-    """Jitter, delay variation, and what came out of order."""
+    """Jitter, delay variation, and reordering."""
     if summary.jitter_ns is not None:
         jitter = f"jitter {quantity(summary.jitter_ns, 'ns')} (RFC 3550)"
         if summary.variation_p95 is not None:
@@ -105,7 +105,7 @@ def variation_texts(summary: Summary) -> Iterator[str]:
 
 
 def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
-    """What TCP can get there, a line a model, and under which assumptions; then which models say nothing, and why."""
+    """TCP's expected throughput: a line a model, with assumptions; then the silent models, and why."""
     told = [expected for expected in expectations if expected.says_something]
     if told:
         yield "Expected throughput of one long TCP flow, from the loss and the round trip above:"
@@ -120,7 +120,7 @@ def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
 
 
 def silent_lines(expectations: list[Expectation]) -> Iterator[str]:
-    """Which models say nothing of this path, a line for each reason."""
+    """Models without a prediction for this path, a line for each reason."""
     silent = [expected for expected in expectations if not expected.says_something]
     for note in dict.fromkeys(expected.note for expected in silent):
         titles = dict.fromkeys(expected.title.partition(",")[0] for expected in silent if expected.note == note)
@@ -128,7 +128,7 @@ def silent_lines(expectations: list[Expectation]) -> Iterator[str]:
 
 
 def goodput_line(measured: Goodput) -> str:
-    """What TCP got one way, and how: "TCP reached 6.5 Mbit/s: download of 4.1 MB in 5 s"."""
+    """TCP's throughput in one direction: "TCP reached 6.5 Mbit/s: download of 4.1 MB in 5 s"."""
     how = [f"{number(measured.received_bytes / 1e6)} MB in {quantity(measured.time_ns, 'ns')}"]
     if measured.congestion_control:
         how.append(measured.congestion_control)

@@ -1,10 +1,10 @@
 """Probes by messages to a `crosswind serve`, over one connection of a transport: each is numbered, and answered.
 
-`crosswind-cell --watch` has the connection. It is told a number for each message, and prints one line for each answer.
-Both times of an answer are its own, taken when it hands a message to the transport and when it has the answer.
+`crosswind-cell --watch` holds the connection. It reads a number for each message, and prints one line for each answer.
+An answer's two times are its own: handing the message to the transport, and receiving the answer.
 
-A connection that ends is opened anew, by a new process: at once, and then every two seconds until that succeeds. Until
-then every probe is lost.
+An ended connection is reopened by a new process: at once, and then every two seconds until it succeeds. Until then
+every probe is lost.
 """
 
 import json
@@ -36,7 +36,7 @@ _REMEMBERED = 10_000
 
 @dataclass(frozen=True)
 class IntendedMessage:
-    """A message that was to be sent: when, and which one it is of its connection, from 1."""
+    """A message to be sent: its time, and its place in its connection, from 1."""
 
     at_ns: int
     connection: int
@@ -92,7 +92,7 @@ class MessageProbe:
         return sent_ns
 
     def replies(self) -> Iterator[Reply]:
-        """The answers that have arrived."""
+        """The new answers."""
         for event in self._events():
             reply = self._reply(event)
             if reply is not None:
@@ -102,11 +102,11 @@ class MessageProbe:
         """There is nothing to give up: late answers are told from others by their number."""
 
     def file(self) -> int:
-        """The descriptor that becomes readable when an answer is there."""
+        """The descriptor to watch for answers."""
         return self._poll.fileno()
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """What the server has said of itself, and how often it was connected to anew."""
+        """The server's description, and the number of reconnections."""
         if self._reopened:
             yield "Connection", f"opened anew {count_of(self._reopened, 'time')} after it had ended"
         if self.network is not None:
@@ -116,7 +116,7 @@ class MessageProbe:
             yield "Control connection", f"shortest round trip {shortest}, by TLS over TCP"
 
     def close(self) -> None:
-        """Ends the connection, and reads what is known of the network then."""
+        """Ends the connection, and reads the final network facts."""
         if self._process is not None:
             assert self._process.stdin is not None
             with suppress(OSError):
@@ -129,12 +129,12 @@ class MessageProbe:
         self._poll.close()
 
     def _begin(self) -> None:
-        """Starts a process, which says when it is connected. Raises: EngineError."""
+        """Starts a process; it reports being connected. Raises: EngineError."""
         self._connection += 1
         self._place, self._buffer, self._is_connected = 0, b"", False
         self._begun_ns = self._clock()
         try:
-            # A group of its own, so that Ctrl-C on the terminal reaches it through us alone.
+            # In its own process group: Ctrl-C on the terminal reaches it only through us.
             process = subprocess.Popen(
                 [self._binary, "--watch", json.dumps(self._words)],
                 stdin=subprocess.PIPE,
@@ -150,7 +150,7 @@ class MessageProbe:
         self._process: subprocess.Popen[bytes] | None = process
 
     def _wait_until_connected(self) -> None:
-        """Raises: CrosswindError with what the process says."""
+        """Raises: CrosswindError with the process's message."""
         self._follow(_START_S, lambda: self._is_connected)
         if not self._is_connected:
             message, hint = self._error or (
@@ -161,7 +161,7 @@ class MessageProbe:
             raise CrosswindError(message, hint=hint)
 
     def _follow(self, longest_s: float, is_enough: Callable[[], bool]) -> None:
-        """Reads what the process says until that is enough, it has ended, or the time is over."""
+        """Reads the process's events until one is enough, it has ended, or the time is over."""
         until_ns = self._clock() + int(longest_s * 1e9)
         while self._process is not None and not is_enough() and self._clock() < until_ns:
             self._poll.poll(max(0.0, (until_ns - self._clock()) / 1e9))
@@ -169,7 +169,7 @@ class MessageProbe:
                 self._reply(event)
 
     def _events(self) -> Iterator[dict[str, Any]]:
-        """What the process has said; at its end nothing more comes, and after a while there is another one."""
+        """The process's events; its end schedules another process."""
         while self._process is not None:
             output = _output(self._process)
             try:

@@ -1,7 +1,7 @@
-"""What is seen, as Prometheus metrics over HTTP (`--metrics :9469`), by the official client library.
+"""Prometheus metrics over HTTP (`--metrics :9469`), by the official client library.
 
 Names, units and labels follow Prometheus's conventions: counters end in _total, times are seconds. A probe is counted
-when it has its verdict.
+at its verdict.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ class Metrics:
         self._outage = outage.labels(host, probe)
 
     def handle_news(self, news: News) -> None:
-        """Counts a probe that has its verdict, and notes outages."""
+        """Counts a probe at its verdict, and notes outages."""
         if isinstance(news, ProbeOutcome):
             self._probes.inc()
             if news.rtt_ns is None:

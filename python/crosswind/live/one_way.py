@@ -1,9 +1,8 @@
-"""Which way a probe was lost, where the server says in each answer how many it had received by then (as in RFC 5357).
+"""A lost probe's direction, from the server's count of received probes in each answer (as in RFC 5357).
 
-Between two answered probes, so many were lost on the way there as the number of those missing at the server grew; the
-others were lost on the way back. Of several that were lost in a row, it is known how many of them were lost each way,
-not which. Probes that are lost when a connection ends, and those that no later answer tells of, are lost nobody knows
-where.
+Between two answered probes, the forward losses are the growth in probes missing at the server; the other losses are
+reverse ones. Several lost in a row have a known number in each direction, but no known order. Probes lost with their
+connection, or without a later answer, have no known direction.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ WAYS = {THERE: "there", BACK: "back"}
 
 @dataclass(frozen=True)
 class Located:
-    """Of a lost probe it is known now which way it was lost: THERE or BACK."""
+    """A lost probe's direction, once known: THERE or BACK."""
 
     sequence: int
     way: int
@@ -24,10 +23,10 @@ class Located:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What an answer says of the probes before it.
+    """An answer's report on the probes before it.
 
-    Attributes: connection: its number; another one counts anew. missing: of the probes that were sent on it, that of
-        the answer included, so many had not arrived.
+    Attributes: connection: its number; each one counts anew. missing: probes sent on it and not yet arrived, up to the
+        answered one.
     """
 
     connection: int
@@ -47,7 +46,7 @@ class OneWay:
         self._lost.append(sequence)
 
     def handle_answered(self, arrivals: Arrivals | None) -> list[Located]:
-        """A probe was answered. Returns: the lost ones of which more is known now."""
+        """Handles an answered probe. Returns: lost ones located by it."""
         lost, self._lost = self._lost, []
         before, self._last = self._last, arrivals
         if arrivals is None or not lost:

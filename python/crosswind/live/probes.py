@@ -1,8 +1,8 @@
-"""Probes of a host: which one is sent when, and what became of each.
+"""A host's probes: their schedule, and each one's outcome.
 
-A probe has a sequence number, from 0. It is answered or refused where its reply came within the timeout, and lost
-otherwise; a reply after that is late and changes nothing (RFC 7680 calls the timeout the waiting time). Times are
-nanoseconds of one monotonic clock.
+A probe has a sequence number, from 0. It is answered or refused if its reply came within the timeout, and lost
+otherwise; a later reply is late and changes nothing (RFC 7680 calls the timeout the waiting time). Times are
+nanoseconds on one monotonic clock.
 """
 
 from array import array
@@ -28,9 +28,9 @@ _SMOOTHING = 16
 
 @dataclass(frozen=True)
 class ProbeOutcome:
-    """What became of one probe.
+    """One probe's outcome.
 
-    rtt_ns: until the answer or the refusal; None where it was lost. ttl: of the reply, None where it is not known.
+    rtt_ns: until the answer or the refusal; None if lost. ttl: the reply's, None if unknown.
     """
 
     sequence: int
@@ -47,14 +47,13 @@ class ProbeOutcome:
 
 @dataclass(frozen=True)
 class Slice:
-    """What became of the probes first <= sequence < last, in the order of sending.
+    """Outcomes of the probes first <= sequence < last, in sending order.
 
     Attributes:
-        rtt_ns: float64, shape (decided,): round-trip times; NaN where the probe was lost or refused. sent: all probes,
-            those without a verdict included. late, duplicates: replies after the timeout, and second ones.
+        rtt_ns: float64, shape (decided,): round-trip times; NaN for lost or refused probes. sent: all probes, undecided
+            ones included. late, duplicates: replies after the timeout, and second ones.
             is_reordered: bool, shape (decided,): whether the reply came after one with a higher number (RFC 4737).
-            is_refused: bool, shape (decided,). way: int8, shape (decided,): where a lost probe was lost, as `one_way`
-            has it.
+            is_refused: bool, shape (decided,). way: int8, shape (decided,): a lost probe's direction, as in `one_way`.
     """
 
     rtt_ns: Array
@@ -87,25 +86,25 @@ class Slice:
 
     @property
     def refused(self) -> int:
-        """Probes that the host refused."""
+        """Probes refused by the host."""
         return int(self.is_refused.sum())
 
     @property
     def reordered(self) -> int:
-        """Replies that came out of order."""
+        """Replies out of order."""
         return int(self.is_reordered.sum())
 
     @property
     def delay_variation(self) -> Array:
-        """RFC 3393's IPDV: round-trip time less that of the probe before, ns; of probes that both have an answer."""
+        """RFC 3393's IPDV: round-trip time minus the previous probe's, ns; for answered pairs."""
         steps = np.diff(self.rtt_ns)
         return steps[~np.isnan(steps)]
 
 
 class Probes:
-    """The state of all probes. Commands and replies go in, verdicts come out in the order of sending.
+    """The state of all probes. Commands and replies go in, verdicts come out in sending order.
 
-    Args: interval_ns: between two probes. timeout_ns: how long a reply is waited for. start_ns: of the first probe.
+    Args: interval_ns: between two probes. timeout_ns: for a reply. start_ns: the first probe's.
     """
 
     def __init__(self, *, interval_ns: int, timeout_ns: int, start_ns: int) -> None:
@@ -134,7 +133,7 @@ class Probes:
 
     @property
     def decided(self) -> int:
-        """All probes before this number have a verdict that `poll_verdict` has handed out."""
+        """The number of verdicts handed out by `poll_verdict`: all earlier probes are decided."""
         return self._decided
 
     def next_wakeup(self) -> int | None:
@@ -146,9 +145,9 @@ class Probes:
         return self._next_send_ns if deadline is None else min(deadline, self._next_send_ns)
 
     def poll_send(self, now_ns: int) -> int | None:
-        """The number of a probe that is to be sent at once, if one is due.
+        """The number of a probe to send now, if one is due.
 
-        Who comes late, because the machine slept, sends one probe and no burst.
+        After a delay, because the machine slept, it is one probe and no burst.
         """
         if not self.is_sending or now_ns < self._next_send_ns:
             return None
@@ -162,11 +161,11 @@ class Probes:
         return number
 
     def handle_sent(self, sequence: int, sent_ns: int) -> None:
-        """The time at which a probe really left."""
+        """Records a probe's actual sending time."""
         self._sent_ns[sequence] = sent_ns
 
     def handle_reply(self, reply: Reply) -> None:
-        """A reply. One to a probe that was never sent is ignored."""
+        """Handles a reply. One to an unsent probe is ignored."""
         sequence = reply.sequence
         if not 0 <= sequence < self.sent:
             return
@@ -190,19 +189,19 @@ class Probes:
         self._last_rtt_ns = rtt_ns
 
     def handle_failure(self, sequence: int) -> None:
-        """A probe that could not be sent, or that is known not to have arrived: it is lost at once."""
+        """Marks a probe as lost at once: sending failed, or it is known not to have arrived."""
         if 0 <= sequence < self.sent and self._rtt_ns[sequence] == PENDING:
             self._rtt_ns[sequence] = LOST_RTT
 
     def handle_time(self, now_ns: int) -> None:
-        """Gives up probes whose timeout is over. Replies that have arrived are to be handed in before."""
+        """Gives up probes after their timeout. New replies are to be handed in before."""
         self._forget_decided()
         while self._waiting and now_ns >= self._sent_ns[self._waiting[0]] + self.timeout_ns:
             self.handle_failure(self._waiting.popleft())
             self._forget_decided()
 
     def poll_verdict(self) -> ProbeOutcome | None:
-        """The next verdict, in the order of sending."""
+        """The next verdict, in sending order."""
         number = self._decided
         if number == self.sent or self._rtt_ns[number] == PENDING:
             return None
@@ -218,11 +217,11 @@ class Probes:
         return ProbeOutcome(number, self._sent_ns[number], rtt_ns, reply.ttl, reply.is_refusal)
 
     def poll_located(self) -> Located | None:
-        """The next lost probe of which it is known which way it was lost."""
+        """The next located lost probe."""
         return self._located.popleft() if self._located else None
 
     def horizon(self, now_ns: int) -> int:
-        """The earliest time at which a probe can have been sent whose verdict is still to come."""
+        """The earliest possible sending time of an undecided probe."""
         return self._sent_ns[self._decided] if self._decided < self.sent else now_ns
 
     def pause(self) -> None:
@@ -235,7 +234,7 @@ class Probes:
         self._next_send_ns = max(self._next_send_ns, now_ns)
 
     def between(self, first: int, last: int) -> Slice:
-        """What became of some probes so far. Those without a verdict are only counted as sent."""
+        """Some probes' outcomes so far. Undecided ones are only counted as sent."""
         rtt_ns = np.array(self._rtt_ns[first:last], dtype=np.float64)
         is_decided = rtt_ns != PENDING
         rtt_ns = rtt_ns[is_decided]
@@ -250,7 +249,7 @@ class Probes:
         return Slice(rtt_ns, min(last, self.sent) - first, late, duplicates, is_reordered, is_refused, way)
 
     def sent_between(self, first: int, last: int) -> npt.NDArray[np.int64]:
-        """When each of some probes was sent, ns, shape (last - first,)."""
+        """Some probes' sending times, ns, shape (last - first,)."""
         return np.array(self._sent_ns[first:last], dtype=np.int64)
 
     def _forget_decided(self) -> None:

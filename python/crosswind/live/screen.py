@@ -1,4 +1,4 @@
-"""A watch on a terminal: numbers of the window and of the whole time, bars, a histogram, events, and keys."""
+"""A watch on a terminal: numbers for the window and the whole time, bars, a histogram, events, and keys."""
 
 import os
 import sys
@@ -96,7 +96,7 @@ class Screen:
                 self._live.stop()
 
     def handle_news(self, news: News) -> None:
-        """Remembers what is new for the next refresh."""
+        """Keeps news for the next refresh."""
         if isinstance(news, WindowReport):
             self._last_window = news.summary
         elif isinstance(news, LiveEvent):
@@ -113,7 +113,7 @@ class Screen:
         self._live.refresh()
 
     def handle_key(self, key: str, now_ns: int) -> bool:
-        """Does what a key asks for; other keys do nothing. Returns: whether to go on."""
+        """Handles a key; unknown keys do nothing. Returns: whether to go on."""
         if key == "q":
             return False
         if key == "p":
@@ -129,7 +129,7 @@ class Screen:
         return True
 
     def end(self, ended_ns: int, judged: list[JudgedThreshold]) -> None:
-        """The summary, which stays on the terminal."""
+        """The summary; it stays on the terminal."""
         click.echo(self._after.head)
         for event in self._events:
             click.echo(event)
@@ -182,7 +182,7 @@ class Screen:
     def _bars(self, width: int) -> Iterator[Text]:
         """The last round trips, as many as fit."""
         each = _ZOOMS[self._zoom]
-        # A column begins at a multiple of its probes, so that it does not change while others are added.
+        # A column begins at a multiple of its probes, so additions do not change it.
         last = self._watch.probes.decided
         first = max(0, -(-last // each) - (width - 1)) * each
         part = self._watch.probes.between(first, last)
@@ -191,7 +191,7 @@ class Screen:
         yield _cut(f"round trips, {count(each)} probe{'s' if each > 1 else ''} a column; {signs}", style="dim")
 
     def _histogram(self) -> Iterator[Text]:
-        """Of the round trips since the start, or of the last million."""
+        """The round trips since the start, or the last million."""
         last = self._watch.probes.decided
         answered = self._watch.probes.between(max(0, last - _HISTORY_PROBES), last).answered
         if answered.size:
@@ -202,7 +202,7 @@ class Screen:
 
 
 def _column(summary: Summary | None) -> dict[str, str]:
-    """The numbers of one column, by row."""
+    """One column's numbers, by row."""
     if summary is None:
         return {}
     column = {"sent": count(summary.sent), "lost": count(summary.lost)}
@@ -249,7 +249,7 @@ def single_keys() -> Iterator[int | None]:
 
 
 def read_keys(terminal: int) -> str:
-    """The keys that were pressed; "q" where the terminal is gone."""
+    """The pressed keys; "q" without a terminal."""
     try:
         pressed = os.read(terminal, 64)
     except OSError:
@@ -274,7 +274,7 @@ def sparkline(part: Slice, *, probes_a_column: int) -> str:
 
 
 def histogram(answered: Array) -> list[tuple[str, str, int]]:
-    """Rows of a histogram: (from, bar, how many). The last row has what is above the 99 % quantile.
+    """A histogram's rows: (from, bar, count). The last row has everything above the 99 % quantile.
 
     Args: answered: round-trip times, ns, at least one.
     """

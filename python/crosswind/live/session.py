@@ -1,4 +1,4 @@
-"""The loop between a host, a watch and whoever looks: it waits, sends, reads, and hands on what is new."""
+"""The loop between a host, a watch and observers: it waits, sends, reads, and passes news on."""
 
 import os
 import select
@@ -29,11 +29,11 @@ class LiveSession:
         self._is_stopped = False
 
     def inform(self, observer: Callable[[News], None]) -> None:
-        """Has everything that is new handed to an observer."""
+        """Adds an observer for all news."""
         self._observers.append(observer)
 
     def stop(self) -> None:
-        """Ends it: probes that are under way are not waited for, and have no verdict."""
+        """Ends it: outstanding probes are not waited for, and have no verdict."""
         self._is_stopped = True
 
     def run(
@@ -42,11 +42,11 @@ class LiveSession:
         refresh: Callable[[int], None] | None = None,
         inputs: Mapping[int, Callable[[], object]] | None = None,
     ) -> int:
-        """Probes. Returns: when it ended, ns of the clock.
+        """Probes. Returns: its end, ns on the clock.
 
         Args:
             refresh: is called four times a second with the time.
-            inputs: descriptors, and what is called when one of them is readable.
+            inputs: descriptors, and callbacks for input on them.
         """
         self._refresh = refresh
         with _woken_by_signals(self.stop) as woken:
@@ -102,7 +102,7 @@ class LiveSession:
                 observer(message)
 
     def _wait_ms(self) -> float:
-        """Until the next thing is due, rounded up so that the loop does not turn for nothing."""
+        """Time until the next due action, rounded up to save idle turns."""
         due = [self.watch.probes.next_wakeup(), self._end_ns]
         if self._refresh is not None:
             due.append(self._next_refresh_ns)

@@ -1,9 +1,9 @@
-"""What is said of some probes: loss and round-trip time with their intervals, jitter, reordering, duplicates.
+"""Summary of some probes: loss and round-trip time with their intervals, jitter, reordering, duplicates.
 
 Neighbouring probes are not independent: losses come in bursts, queues fill and drain. So the probes are divided into
-blocks, one after another, and the intervals rest on how these differ, as those of a study rest on its repetitions
-(docs/statistics.md): into 20 blocks, or 10 longer ones where there are fewer than 400 probes, from which no interval of
-p95 can be had anyway. Fewer than 40 probes are taken one by one.
+consecutive blocks, and the intervals rest on the differences between blocks, as a study's rest on its repetitions
+(docs/statistics.md): 20 blocks, or 10 longer ones below 400 probes, too few for an interval of p95 anyway. Fewer than
+40 probes are taken one by one.
 """
 
 import math
@@ -30,15 +30,15 @@ class Summary:
     """Some probes. Times are ns.
 
     Attributes:
-        sent, lost, answered, late: probes. refused: probes; None where none can be. duplicates, reordered: replies;
-            None where they cannot be seen.
-        loss, refusal: share of lost and of refused ones among those with a verdict; None where there is none.
-        median, p95: of the round-trip time; None without an answer. smallest, largest: the extremes.
-        jitter_ns: RFC 3550's interarrival jitter at the end, a moving mean, which has no interval. variation_p95: 95 %
-            of RFC 3393's delay variations are at most this large in size; None without two answers in a row.
-        reordering: share of reordered replies among the answered probes; None where it cannot be seen.
-        loss_there, loss_back: share of probes that were lost on the way there, and of those that arrived the share lost
-            on the way back; None where replies do not say it. Probes that nobody knows more of are in neither.
+        sent, lost, answered, late: probes. refused: probes; None where impossible. duplicates, reordered: replies; None
+            where invisible.
+        loss, refusal: shares of lost and of refused ones among decided probes; None without any.
+        median, p95: round-trip time; None without an answer. smallest, largest: the extremes.
+        jitter_ns: RFC 3550's interarrival jitter at the end, a moving mean without an interval. variation_p95: the 95 %
+            quantile of RFC 3393's absolute delay variation; None without two answers in a row.
+        reordering: share of reordered replies among the answered probes; None where invisible.
+        loss_there, loss_back: share of probes lost forward, and share lost in reverse among those arrived; None where
+            replies do not tell. Both leave out unlocated probes.
     """
 
     sent: int
@@ -72,7 +72,7 @@ _ESTIMATES = ("loss", "refusal", "loss_there", "loss_back", "median", "p95", "va
 def summarise(
     part: Slice, *, jitter_ns: float, keeps_order: bool, tells_ways: bool = False, can_be_refused: bool = False
 ) -> Summary:
-    """What is said of a part of the probes."""
+    """Summarises some probes."""
     answered = part.answered
     ways = losses_of_ways(part) if tells_ways else (None, None)
     return Summary(
@@ -149,7 +149,7 @@ def _share_of(flags: Flags, *, level: float = 0.95) -> Interval | None:
 
 
 def _members(n: int) -> Integers:
-    """The block of each of n probes."""
+    """Each probe's block."""
     numbers = np.arange(n, dtype=np.int64)
     if n < FEWEST_FOR_BLOCKS:
         return numbers

@@ -1,4 +1,4 @@
-"""The host that is probed, found by its name."""
+"""The probed host, found by name."""
 
 import socket
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Target:
 
     @property
     def family_name(self) -> str:
-        """The family of its address: "ipv4" or "ipv6"."""
+        """Its address family: "ipv4" or "ipv6"."""
         return next(name for name, family in ADDRESS_FAMILIES.items() if family == self.family)
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class Target:
 
 
 def find_target(name: str, *, family: str | None = None, port: int = 0) -> Target:
-    """Looks a host up. Args: family: "ipv4" or "ipv6"; None: what the resolver prefers. Raises: UsageError."""
+    """Looks a host up. Args: family: "ipv4" or "ipv6"; None: the resolver's preference. Raises: UsageError."""
     wanted = ADDRESS_FAMILIES[family] if family else socket.AF_UNSPEC
     try:
         addresses = socket.getaddrinfo(name, port, wanted, socket.SOCK_STREAM)

@@ -1,7 +1,7 @@
 """Probes by TCP: the time from a SYN to its SYN-ACK. No data is sent; the connection is closed at once.
 
-A host that answers with RST, because no service listens on the port, refuses the connection. The kernel retransmits a
-SYN after 1 s (RFC 6298), so that a probe which took longer has lost a packet: it counts as lost.
+A host answering with RST, because no service listens on the port, refuses the connection. The kernel retransmits a
+SYN after 1 s (RFC 6298), so a longer probe has lost a packet: it counts as lost.
 """
 
 import errno
@@ -24,7 +24,7 @@ _INFO_BYTES, _RTT_PLACE, _RETRANSMITS_PLACE = 104, 8 + 4 * 15, 8 + 4 * 23
 
 @dataclass(frozen=True)
 class _Opened:
-    """A connection that was begun. refused_ns: when it was refused, where the kernel said so at once."""
+    """A started connection. refused_ns: time of an immediate refusal by the kernel."""
 
     socket: socket.socket
     sequence: int
@@ -74,7 +74,7 @@ class TcpProbe:
         return sent_ns
 
     def replies(self) -> Iterator[Reply]:
-        """The connections that have been answered, which are closed."""
+        """The answered connections, now closed."""
         for number, _ in self._poll.poll(0):
             opened = self._open.pop(number)
             reply = self._reply(opened)
@@ -84,7 +84,7 @@ class TcpProbe:
                 yield reply
 
     def forget(self, now_ns: int, timeout_ns: int) -> None:
-        """Closes connections whose timeout is over, so that no SYN is retransmitted."""
+        """Closes connections after their timeout, so no SYN is retransmitted."""
         for number, opened in list(self._open.items()):
             if now_ns - opened.sent_ns < timeout_ns:
                 break
@@ -93,11 +93,11 @@ class TcpProbe:
             del self._open[number]
 
     def file(self) -> int:
-        """The descriptor that becomes readable when a reply is there."""
+        """The descriptor to watch for replies."""
         return self._poll.fileno()
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """Nothing is known of a host that only answers."""
+        """A host accepting connections says nothing else."""
         return iter(())
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class TcpProbe:
         self._poll.close()
 
     def _reply(self, opened: _Opened) -> Reply | None:
-        """What became of a connection that is ready; None where it is lost."""
+        """A ready connection's outcome; None if lost."""
         now_ns = self._clock()
         if opened.refused_ns is not None:
             return Reply(opened.sequence, opened.refused_ns, is_refusal=True)
@@ -122,9 +122,9 @@ class TcpProbe:
 
 
 def _kernel_rtt(connection: socket.socket, measured_ns: int) -> int | None:
-    """From SYN to SYN-ACK as the kernel measured it, ns, which no busy process delays; None where it sent two SYNs.
+    """From SYN to SYN-ACK by the kernel's clock, ns, undelayed by busy processes; None after two SYNs.
 
-    Args: measured_ns: the same as this process measured it.
+    Args: measured_ns: this process's measurement.
     """
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
     if len(info) < _INFO_BYTES:

@@ -1,10 +1,10 @@
-"""`--fail-if`: what loss, refused connections or round-trip time must not exceed, judged over the whole time.
+"""`--fail-if`: limits for loss, refused connections or round-trip time, judged over the whole time.
 
-A threshold is written as those of studies are, and decided in the same way, by the interval: it fails where the whole
-interval is beyond the bound, passes where the whole interval is on the other side, and otherwise nobody can tell.
+A threshold is written and decided as in studies, by the interval: it fails with the whole interval beyond the bound,
+passes with the whole interval on the other side, and is inconclusive otherwise.
 
-Who opens connections wants to know whether a service is there: a service that is dead loses nothing. So a threshold of
-loss holds for refused connections too, unless one of `refused` or `answered` says what to make of them.
+Connection probes ask whether a service is there: a dead service loses nothing. So a threshold on loss holds for refused
+connections too, unless one on `refused` or `answered` decides about them.
 """
 
 from collections.abc import Iterable
@@ -33,11 +33,11 @@ _SHARES = {"loss": loss_of, "refused": refusal_of, "answered": answer_of}
 
 @dataclass(frozen=True)
 class LiveThreshold:
-    """When it fails.
+    """A failure condition.
 
-    Attributes: q: quantile of the round-trip time; None for a share. bound: share or ns. share: which one, of _SHARES;
-        empty for a time. follows: the text of the threshold of loss that this one follows from; empty for one that was
-        given. Others: as in studies.
+    Attributes: q: quantile of the round-trip time; None for a share. bound: share or ns. share: a key of _SHARES; empty
+        for a time. follows: text of the loss threshold behind an implied one; empty for an explicit one. Others: as in
+        studies.
     """
 
     text: str
@@ -50,12 +50,12 @@ class LiveThreshold:
 
     @property
     def unit(self) -> Unit:
-        """The unit of the bound."""
+        """The bound's unit."""
         return SHARE if self.q is None else TIME
 
 
 def read_thresholds(texts: Iterable[str], *, can_be_refused: bool) -> list[LiveThreshold]:
-    """Reads those of a command line, and adds what follows from them.
+    """Reads a command line's thresholds, and adds implied ones.
 
     Args: can_be_refused: whether probes open connections. Raises: UsageError.
     """
@@ -71,7 +71,7 @@ def read_thresholds(texts: Iterable[str], *, can_be_refused: bool) -> list[LiveT
 
 
 def _following(threshold: LiveThreshold) -> Iterable[LiveThreshold]:
-    """What a bound on loss says of refused connections."""
+    """The thresholds on refused connections implied by one on loss."""
     if threshold.share == "loss" and threshold.above:
         _, sign, bound = threshold.text.partition(">")
         yield replace(threshold, text=f"refused {sign}{bound}", share="refused", follows=threshold.text)
@@ -106,7 +106,7 @@ def parse_threshold(text: str) -> LiveThreshold:
 
 @dataclass(frozen=True)
 class JudgedThreshold:
-    """What became of a threshold. cell: as of a study; `needed` is how many more probes would probably tell."""
+    """A threshold's verdict. cell: as in a study; `needed`: how many more probes would probably decide."""
 
     threshold: LiveThreshold
     cell: ThresholdCell
@@ -118,7 +118,7 @@ class JudgedThreshold:
 
     @property
     def sentence(self) -> str:
-        """In words, as a report of a study has it."""
+        """In words, as in a study's report."""
         threshold, value = self.threshold, self.cell.value
         what = threshold.share or f"{threshold.text.partition('(')[0]} of the round-trip time"
         follows = f" (as {threshold.follows})" if threshold.follows else ""
@@ -133,7 +133,7 @@ class JudgedThreshold:
 
 
 def judge_thresholds(thresholds: list[LiveThreshold], part: Slice) -> list[JudgedThreshold]:
-    """Judges thresholds together, as statements that their bounds are kept."""
+    """Judges thresholds together, as statements about kept bounds."""
     numbers = [_number(threshold, part) for threshold in thresholds]
     rulings = judge([[number] for number in numbers], THRESHOLDS)
     judged = []
@@ -160,7 +160,7 @@ def _value(threshold: LiveThreshold, part: Slice, level: float) -> Interval:
 
 
 def _needed(threshold: LiveThreshold, value: Interval) -> int | None:
-    """More probes that would decide it with a probability of 80 %, if its value is the true one."""
+    """Number of further probes to decide with a probability of 80 %, if the value is the true one."""
     if value.value is None:
         return None
     end = value.low if value.value > threshold.bound else value.high

@@ -1,4 +1,4 @@
-"""What TCP gets to a `crosswind serve`: one download and one upload, each on a connection of its own, and no more."""
+"""Measures TCP throughput to a `crosswind serve`: one download and one upload, each on its own connection."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,9 +20,9 @@ _REASON = "one transfer: the next one may get more or less"
 
 
 def measure_throughput(server: str, family: str, direction: str, amount: TransferAmount, *, binary: Path) -> Goodput:
-    """Transfers as much as is asked for.
+    """Transfers the requested amount.
 
-    Args:   server: HOST:PORT of control connections. direction: one of DIRECTIONS.
+    Args:   server: HOST:PORT for control connections. direction: one of DIRECTIONS.
     Raises: CrosswindError when nothing could be transferred.
     """
     with temporary_directory() as directory:

@@ -23,10 +23,10 @@ SCHEMA = "crosswind.live/1"
 
 @dataclass(frozen=True)
 class Subject:
-    """What is watched, and how.
+    """The subject of a watch: target, probes and settings.
 
-    Attributes: probe, description: name ("icmp") and description of the probe. rate_bps: of the slowest link; None
-        where nobody said. measured: what TCP got, where that was measured.
+    Attributes: probe, description: the probe's name ("icmp") and description. rate_bps: the slowest link's; None if
+        unknown. measured: TCP's throughput, if measured.
     """
 
     target: Target
@@ -38,7 +38,7 @@ class Subject:
 
 
 class View(Protocol):
-    """Who looks at a watch."""
+    """Shows a watch."""
 
     def run(self, session: LiveSession) -> int:
         """Shows a session while it runs. Returns: when it ended, ns."""
@@ -54,7 +54,7 @@ class Lines:
         self._watch, self._subject = watch, subject
 
     def run(self, session: LiveSession) -> int:
-        """Says what is probed, then a line for each window and event."""
+        """Prints the subject, then a line for each window and event."""
         click.echo(self.head)
         for goodput in self._subject.measured:
             click.echo(goodput_line(goodput))
@@ -63,7 +63,7 @@ class Lines:
 
     @property
     def head(self) -> str:
-        """What is probed, and how."""
+        """The subject, in words."""
         subject = self._subject
         return f"{subject.target}: {subject.probe}, one probe every {format_duration(subject.interval_ns)}"
 
@@ -73,7 +73,7 @@ class Lines:
             click.echo(text)
 
     def end(self, ended_ns: int, judged: list[JudgedThreshold]) -> None:
-        """The whole time, what TCP can get, and the thresholds."""
+        """The whole time, TCP's expected throughput, and the thresholds."""
         click.echo(f"In {(ended_ns - self._watch.start_ns) / 1e9:.1f} s: {window_text(self._watch.total())}.")
         for goodput in self._subject.measured:
             click.echo(goodput_line(goodput))
@@ -90,7 +90,7 @@ class JsonLines:
         self._watch, self._subject, self._with_probes = watch, subject, with_probes
 
     def run(self, session: LiveSession) -> int:
-        """Says what is probed, then a line for each window and event, and for each probe where that is asked for."""
+        """Prints the subject, then a line for each window and event, and for each probe on request."""
         values = {
             "host": self._subject.target.name,
             "address": self._subject.target.number,
@@ -119,7 +119,7 @@ class JsonLines:
 
 
 def expectations(watch: Watch, subject: Subject) -> list[Expectation]:
-    """What TCP can get, by all probes so far."""
+    """TCP's expected throughput, from all probes so far."""
     part = watch.probes.between(0, watch.probes.sent)
     family = subject.target.family_name
     expected = expectations_of(part, family=family, rate_bps=subject.rate_bps, tells_ways=watch.tells_ways)
@@ -148,7 +148,7 @@ def end_line(
     thresholds: list[dict[str, Any]],
     time_ns: int,
 ) -> str:
-    """The last line: the whole time, what TCP can get, what it got, and what became of the thresholds."""
+    """The last line: the whole time, TCP's expected and measured throughput, and the thresholds' verdicts."""
     models = [expectation.as_dict() for expectation in expectations]
     tcp = {"assumption": common_assumption(expectations), "models": models, "measured": measured}
     return line("end", {"time_ns": time_ns, **summary.as_dict(), "tcp": tcp, "thresholds": thresholds})

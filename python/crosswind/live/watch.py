@@ -1,4 +1,4 @@
-"""Everything that is known of a host: probes, their windows, and what happens. No clock is read here."""
+"""All knowledge about a host: probes, their windows, and events. No clock is read here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from crosswind.live.summary import Summary, summarise
 
 @dataclass(frozen=True)
 class ProbeWindow:
-    """A window that is over. start_ns, end_ns: on the clock of the probes. first, last: its probes, `last` excluded."""
+    """An ended window. start_ns, end_ns: on the probes' clock. first, last: its probes, `last` excluded."""
 
     start_ns: int
     end_ns: int
@@ -20,9 +20,9 @@ class ProbeWindow:
 
 
 class Windows:
-    """Cuts verdicts, which come in the order of sending, into windows.
+    """Cuts verdicts, in sending order, into windows.
 
-    Args: length_ns: of a window. start_ns: of the first one.
+    Args: length_ns: a window's. start_ns: the first one's.
     """
 
     def __init__(self, *, length_ns: int, start_ns: int) -> None:
@@ -33,13 +33,13 @@ class Windows:
         self._next = 0
 
     def handle_verdict(self, verdict: ProbeOutcome) -> ProbeWindow | None:
-        """The window that is over with this verdict, which is the first one of a later window."""
+        """The window ended by this verdict, the first in a later window."""
         ended = self.poll_window(verdict.sent_ns)
         self._next = verdict.sequence + 1
         return ended
 
     def poll_window(self, sent_ns: int) -> ProbeWindow | None:
-        """The window that is over where every later probe is sent at `sent_ns` or after; None where it goes on.
+        """The ended window, if every later probe is sent at `sent_ns` or after; None for an open one.
 
         A window without a probe, as in a pause, is passed over.
         """
@@ -52,14 +52,14 @@ class Windows:
         return window if window.last > window.first else None
 
     def close(self, now_ns: int) -> ProbeWindow | None:
-        """The window that is going on, cut off; None where it has no probe with a verdict."""
+        """The open window, cut off; None without a verdict in it."""
         window = ProbeWindow(self.start_ns, min(now_ns, self.start_ns + self.length_ns), self.first, self._next)
         self.first = self._next
         self.start_ns = now_ns
         return window if window.last > window.first else None
 
     def change_length(self, length_ns: int, now_ns: int) -> ProbeWindow | None:
-        """Windows of another length from now on. Returns the one that is cut off."""
+        """Changes the length of windows from now on. Returns the one cut off."""
         ended = self.close(now_ns)
         self.length_ns = length_ns
         return ended
@@ -67,7 +67,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class WindowReport:
-    """A window that is over, and what is said of its probes."""
+    """An ended window, with its summary."""
 
     window: ProbeWindow
     summary: Summary
@@ -110,11 +110,11 @@ class Watch:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every probe that was sent has a verdict."""
+        """Whether every sent probe has a verdict."""
         return self.probes.decided == self.probes.sent
 
     def handle_time(self, now_ns: int) -> Iterator[News]:
-        """What is new at a time, in order. Replies that have arrived are to be handed to `probes` before."""
+        """News at a time, in order. New replies are to be handed to `probes` before."""
         self.probes.handle_time(now_ns)
         while (verdict := self.probes.poll_verdict()) is not None:
             yield from self._of_window(self.windows.handle_verdict(verdict))
@@ -126,7 +126,7 @@ class Watch:
         yield from self._of_window(self.windows.poll_window(self.probes.horizon(now_ns)))
 
     def change_window(self, length_ns: int, now_ns: int) -> Iterator[News]:
-        """Windows of another length from now on."""
+        """Changes the length of windows from now on."""
         yield from self._of_window(self.windows.change_length(length_ns, now_ns))
 
     def close(self, now_ns: int) -> Iterator[News]:
@@ -134,7 +134,7 @@ class Watch:
         yield from self._of_window(self.windows.close(now_ns))
 
     def current(self) -> Summary:
-        """The window that is going on."""
+        """The open window."""
         return self.summary(self.windows.first, self.probes.sent, jitter_ns=self.probes.jitter_ns)
 
     def total(self) -> Summary:

@@ -1,6 +1,6 @@
-"""The page at the end of `crosswind live`: one HTML file, which opens offline (`--html FILE`).
+"""The page at the end of `crosswind live`: one HTML file, readable offline (`--html FILE`).
 
-    History: the windows and events of a session -> Account -> page: header, conditions, charts, tables
+    History: a session's windows and events -> Account -> page: header, conditions, charts, tables
 
-It is drawn as the reports of studies are (crosswind.report). Only `surroundings` looks at the machine.
+Its renderer is crosswind.report. Only `surroundings` looks at the machine.
 """

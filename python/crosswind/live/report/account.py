@@ -1,4 +1,4 @@
-"""What a page is made from: the session as it ended, and the conditions under which it was."""
+"""A page's source: the ended session, and its conditions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from crosswind.live.watch import Watch
 
 @dataclass(frozen=True)
 class Account:
-    """A session that is over.
+    """An ended session.
 
     Attributes:
-        time_ns: how long it lasted. origin: where its numbers come from, as `surroundings` has it. facts: of the other
-            end, as `Probe.facts` has them.
+        time_ns: its duration. origin: its provenance, as in `surroundings`. facts: about the other end, as in
+            `Probe.facts`.
     """
 
     watch: Watch
@@ -38,12 +38,12 @@ class Account:
 
     @cached_property
     def part(self) -> Slice:
-        """What became of all probes."""
+        """All probes' outcomes."""
         return self.watch.probes.between(0, self.watch.probes.sent)
 
     @cached_property
     def expectations(self) -> list[Expectation]:
-        """What TCP can get."""
+        """TCP's expected throughput."""
         return expectations(self.watch, self.subject)
 
     @property

@@ -1,4 +1,4 @@
-"""The distribution of the round-trip times: how many there are of each length, and what share is at most so long."""
+"""The round-trip times' distribution: a histogram, and cumulative shares."""
 
 from dataclasses import dataclass
 
@@ -78,7 +78,7 @@ def _axis(values: Array, unit: str) -> _Axis:
     if is_log(map(float, values), TIME):
         return _Axis(low * 0.9, high * 1.1, unit, log=True)
     top = most if high > _FAR * most else high
-    # Round trips that are all the same stand in the middle of an axis.
+    # Equal round trips stand in the middle of an axis.
     margin = 0.03 * (top - low) or 0.05 * top or 1.0
     return _Axis(max(0.0, low - margin), top + margin, unit, log=False)
 

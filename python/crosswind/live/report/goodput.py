@@ -1,4 +1,4 @@
-"""The chart of what TCP can get: what each model expects with its interval, beside what TCP got."""
+"""The chart of TCP throughput: each model's expectation with its interval, beside the measurement."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def goodput_chart(account: Account) -> Chart | None:
 
 @dataclass(frozen=True)
 class _Rate:
-    """What has a rate, bit/s. ends: value, low and high, each None where it is not known."""
+    """A row's rate, bit/s. ends: value, low and high, each None if unknown."""
 
     name: str
     source: str
@@ -87,7 +87,7 @@ def _rates(account: Account) -> Iterator[_Rate]:
 
 
 def _row(rate: _Rate, divisor: float, most: float) -> _Row:
-    """Args: most: the largest rate, to which a line with an open end is drawn."""
+    """Args: most: the largest rate, where lines with an open end stop."""
     value, low, high = rate.ends
     begin = next(end for end in (low, value, high) if end is not None)
     stop = next((end for end in (high, value) if end is not None), most)

@@ -1,4 +1,4 @@
-"""What a page says of the time: its windows and its events, as they came."""
+"""A session's windows and events, for a page."""
 
 from dataclasses import dataclass, field
 
@@ -12,13 +12,13 @@ MOST_PERIODS = 120
 
 @dataclass
 class History:
-    """Collects the windows and events of a session."""
+    """Collects a session's windows and events."""
 
     windows: list[WindowReport] = field(default_factory=list)
     events: list[LiveEvent] = field(default_factory=list)
 
     def handle_news(self, news: News) -> None:
-        """Keeps what is no single probe."""
+        """Keeps everything but single probes."""
         if isinstance(news, WindowReport):
             self.windows.append(news)
         elif isinstance(news, LiveEvent):
@@ -43,7 +43,7 @@ class Outage:
 
 
 def periods_of(history: History, watch: Watch) -> tuple[list[WindowPeriod], int]:
-    """The windows of a session; of more than MOST_PERIODS, as many in a row are taken together as it takes.
+    """A session's windows; beyond MOST_PERIODS, several in a row are merged.
 
     Returns: (periods, windows in each but the last).
     """
@@ -66,7 +66,7 @@ def outages_of(history: History, watch: Watch) -> list[Outage]:
 
 def _period(group: list[WindowReport], watch: Watch) -> WindowPeriod:
     first, last = group[0], group[-1]
-    # The jitter is that at the end of the period, which the last window has.
+    # The jitter is the last window's, at the period's end.
     jitter_ns = last.summary.jitter_ns or 0.0
     summary = first.summary
     if len(group) > 1:

@@ -1,4 +1,4 @@
-"""Charts of what was seen over time."""
+"""Charts over time."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Span:
-    """An outage, or a moment at which something else happened, which begins and ends at once."""
+    """An outage, or another event, with equal beginning and end."""
 
     begin: float
     end: float
@@ -69,7 +69,7 @@ class Span:
 
 
 def time_scale(account: Account) -> tuple[float, str]:
-    """The unit of the time axis: (divisor of ns, name)."""
+    """The time axis's unit: (divisor of ns, name)."""
     if account.time_ns <= _MOST_IN_ONE_UNIT * _MINUTE_NS:
         return 1e9, "s"
     if account.time_ns <= _MOST_IN_ONE_UNIT * 60 * _MINUTE_NS:
@@ -86,9 +86,9 @@ def marks_of(
     *,
     beside: float = 0.0,
 ) -> Iterator[Mark]:
-    """A mark for each window that has a number.
+    """A mark for each window with a number.
 
-    Args: pick: the number. said: the number in words. beside: how far from the middle of its window, in its lengths.
+    Args: pick: the number. said: the number in words. beside: offset from its window's middle, in window lengths.
     """
     for period in account.periods:
         estimate = pick(period.summary)
@@ -101,7 +101,7 @@ def marks_of(
 
 
 def jitter_marks(account: Account, what: str, divisor: float, unit: str) -> Iterator[Mark]:
-    """The jitter at the end of each window, which has no interval."""
+    """The jitter at each window's end, without an interval."""
     for period in account.periods:
         jitter_ns = period.summary.jitter_ns
         if jitter_ns is not None:
@@ -125,7 +125,7 @@ def dots_of(account: Account, divisor: float, unit: str) -> list[Mark]:
 
 
 def outage_spans(account: Account) -> list[Span]:
-    """The outages; one that had not ended ends with the session."""
+    """The outages; an unfinished one ends with the session."""
     scale, _ = time_scale(account)
     return [
         Span(
@@ -138,7 +138,7 @@ def outage_spans(account: Account) -> list[Span]:
 
 
 def moments(account: Account) -> list[Span]:
-    """Changes of route and steps of the round-trip time."""
+    """Route changes and latency steps."""
     scale, _ = time_scale(account)
     placed = ((_rounded((event.at_ns - account.watch.start_ns) / scale), event) for event in account.history.events)
     return [Span(at, at, event.text) for at, event in placed if event.kind in ("route change", "latency step")]
@@ -156,7 +156,7 @@ def _rounded(value: float) -> float:
 
 
 def loss_over_time(account: Account) -> Chart:
-    """The share of lost probes, that of refused ones, and where replies tell, those of the two ways."""
+    """Shares of lost and refused probes, and the losses by direction if known."""
     marks = [
         *marks_of(account, _LOST, lambda summary: summary.loss, 0.01, _share_text),
         *marks_of(account, _THERE, lambda summary: summary.loss_there, 0.01, _share_text, beside=-0.2),
@@ -168,7 +168,7 @@ def loss_over_time(account: Account) -> Chart:
 
 
 def reordering_over_time(account: Account) -> Chart:
-    """The share of replies that came out of order."""
+    """The share of replies out of order."""
     marks = list(marks_of(account, _REORDERED, lambda summary: summary.reordering, 0.01, _share_text))
     return Chart("", _drawing(account, marks, "reordered, %", from_zero=True), _notes(account))
 
@@ -192,7 +192,7 @@ def rtt_over_time(account: Account) -> Chart | None:
 
 
 def variation_over_time(account: Account) -> Chart | None:
-    """Delay variation with its interval, and the jitter, which has none; None without two answers in a row."""
+    """Delay variation with its interval, and the jitter, without one; None without two answers in a row."""
     variation = account.total.variation_p95
     if variation is None:
         return None
@@ -253,7 +253,7 @@ def _happened(account: Account) -> list[alt.Chart]:
 
 
 def _notes(account: Account, more: str = "") -> tuple[str, ...]:
-    """How to read a chart: what a dot is, and what stands behind it."""
+    """The chart's legend: dots and background."""
     together = account.windows_together
     each = f" A dot is {count_of(together, 'window')} together." if together > 1 else ""
     outages = " Shaded: outages." if account.outages else ""

@@ -1,4 +1,4 @@
-"""The page: whether all was well, what was seen, under which conditions, and the charts and tables in order."""
+"""The page: verdict, observations, conditions, and the charts and tables in order."""
 
 import time
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ _JITTER = (
 
 
 def page_of(account: Account) -> Page:
-    """The page of a session."""
+    """A session's page."""
     subject = account.subject
     return Page(
         title=f"{subject.target.name}: loss and round-trip time",
@@ -55,7 +55,7 @@ def page_of(account: Account) -> Page:
 
 
 def _verdict(account: Account) -> Sentence:
-    """What came of the session, worst first."""
+    """The session's verdict, worst first."""
     verdicts = {judged.verdict for judged in account.judged}
     total = account.total
     if not total.answered:
@@ -80,7 +80,7 @@ def _were(number_of: int, noun: str) -> str:
 
 
 def _lines(account: Account) -> Iterator[str]:
-    """What was seen, in sentences."""
+    """The observations, in sentences."""
     total = account.total
     counted = "; ".join(filter(None, (loss_text(total), refusal_text(total))))
     yield f"{count_of(total.sent, 'probe')}; {counted} (95 % interval)."
@@ -133,7 +133,7 @@ def _reordered(account: Account) -> str:
 
 
 def condition_terms(account: Account) -> Iterator[tuple[str, str]]:
-    """Terms and what each is."""
+    """Terms and their values."""
     subject, watch, origin = account.subject, account.watch, account.origin
     machine, versions = origin["machine"], origin["versions"]
     family = {"ipv4": "IPv4", "ipv6": "IPv6"}[subject.target.family_name]
@@ -157,7 +157,7 @@ def condition_terms(account: Account) -> Iterator[tuple[str, str]]:
 
 
 def _windows_text(account: Account) -> str:
-    """How many windows, and how long they are: a key changes that, and the end cuts the last one off."""
+    """The windows' number and length: a key changes it, and the end cuts the last one off."""
     windows = [report.window for report in account.history.windows]
     lengths = {window.end_ns - window.start_ns for window in windows[:-1]}
     lengths = lengths or {account.watch.windows.length_ns}
@@ -167,7 +167,7 @@ def _windows_text(account: Account) -> str:
 
 
 def origin_now() -> dict[str, Any]:
-    """Of a session that begins now: {"command", "started", "clock", "versions", "machine", "sysctls"}."""
+    """A new session's provenance: {"command", "started", "clock", "versions", "machine", "sysctls"}."""
     known = surroundings(command=command_line(), started=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"))
     resolution_ns = round(time.get_clock_info("monotonic").resolution * 1e9)
     source = known["machine"]["clock_source"] or "unknown"

@@ -47,7 +47,7 @@ def windows_table(account: Account) -> Table:
 
 
 def events_table(account: Account) -> Table | None:
-    """What happened; None where nothing did."""
+    """The events; None without any."""
     events, start_ns = account.history.events, account.watch.start_ns
     rows = [[f"{(event.at_ns - start_ns) / 1e9:.1f}", event.text] for event in events[:_MOST_EVENTS]]
     left = len(events) - len(rows)
@@ -57,7 +57,7 @@ def events_table(account: Account) -> Table | None:
 
 
 def expectation_tables(account: Account) -> list[Table]:
-    """What each model expects of one long TCP flow, and what it assumes."""
+    """Each model's expectation for one long TCP flow, and its assumptions."""
     expectations = account.expectations
     if not expectations:
         return []
@@ -79,7 +79,7 @@ def expectation_tables(account: Account) -> list[Table]:
 
 
 def measured_table(account: Account) -> Table | None:
-    """What TCP got; None where that was not measured."""
+    """TCP's measured throughput, if any."""
     rows = [
         [
             measured.direction,
@@ -105,7 +105,7 @@ def measured_table(account: Account) -> Table | None:
 
 
 def thresholds_table(account: Account) -> Table | None:
-    """What became of each threshold; None without any."""
+    """Each threshold's verdict; None without any."""
     rows = [
         [
             WORDS[judged.verdict],
