@@ -1,7 +1,7 @@
-"""Models of what a protocol should do on a path, each with its source and the range in which it holds.
+"""Models of protocols on a path, each with its source and its valid range.
 
-One file a model: a function on numbers or arrays, whose docstring gives units, and `MODEL`, which names its assumptions
-and those that a cell breaks. `registry` lists them; `prediction` sets what one says beside a measurement.
+One file a model: a function on numbers or arrays with units in its docstring, and `MODEL` with its assumptions and its
+check for broken ones. `registry` lists them; `prediction` sets a prediction beside a measurement.
 """
 
 from crosswind.models.model import Model

@@ -1,4 +1,4 @@
-"""What BBR is expected to get out of a link that loses packets: all of the link but what is lost."""
+"""BBR's expected throughput on a lossy link: the link's rate, minus the loss."""
 
 import math
 
@@ -26,10 +26,10 @@ def bbr(
 ) -> Numbers:
     """Goodput, bit/s: (1 - p) of the link, and at most a window in one round trip.
 
-    Args:   link_bps: payload that the full link carries, bit/s, above 0. loss: per packet, [0, 1].
-            mss_bytes, rtt_s, window_segments: of the receiver's window; without a round trip it limits nothing.
+    Args:   link_bps: the full link's payload rate, bit/s, above 0. loss: per packet, [0, 1].
+            mss_bytes, rtt_s, window_segments: the receiver's window; without a round trip it limits nothing.
     Raises: ValueError out of range.
-    Source: SOURCE, of version 1, which is the one in Linux. Versions 2 and 3 slow down at 2 % loss a round trip.
+    Source: SOURCE, version 1, as in Linux. Versions 2 and 3 slow down at 2 % loss a round trip.
     """
     link, p, rtt, window = reals(link_bps, loss, rtt_s, window_segments)
     require(

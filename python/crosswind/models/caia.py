@@ -1,7 +1,7 @@
 """The CAIA exponential: transfer time as a curve through measurements, t = a + b·e^(c·loss).
 
 It is a fit to one host pair at 1 ms round trip and 0-10 % loss, not a model of TCP. Its unstated units, found by trying
-all readings against its own table of coefficients: bytes, bytes per second, loss as a fraction, natural logarithm.
+all readings against its own coefficient table: bytes, bytes per second, loss as a fraction, natural logarithm.
 """
 
 import numpy as np
@@ -20,24 +20,24 @@ HOW_FITTED = (
 
 
 def coefficient_b(size_bytes: Numbers) -> Numbers:
-    """b of equation 3, s."""
+    """b in equation 3, s."""
     return 0.02 + 3.48e-7 * size_bytes
 
 
 def coefficient_c(size_bytes: Numbers) -> Numbers:
-    """c of equation 4, per unit of loss."""
+    """c in equation 4, per unit of loss."""
     return 0.02 + 1.15 * np.log((size_bytes + 1) * 13600)
 
 
 def coefficient_c_corrected(size_bytes: Numbers) -> Numbers:
-    """c of equation 5, which corrects equation 4 for small files."""
+    """c in equation 5, a correction to equation 4 for small files."""
     return coefficient_c(size_bytes) + 40 / np.log(2 * size_bytes)
 
 
 def caia(size_bytes: Numbers, rate_bps: Numbers, loss: Numbers) -> Numbers:
     """Transfer time, s, first to last data packet.
 
-    Args:   size_bytes: at least 1. rate_bps: of the link, bit/s. loss: per packet, a fraction.
+    Args:   size_bytes: at least 1. rate_bps: the link's, bit/s. loss: per packet, a fraction.
     Raises: ValueError when an argument is out of range.
     Source: SOURCE.
     """

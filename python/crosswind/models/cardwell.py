@@ -1,4 +1,4 @@
-"""Cardwell's latency of short flows: slow start up to the first loss, its repair, and PFTK for what is left."""
+"""Cardwell's latency of short flows: slow start up to the first loss, its repair, and PFTK for the rest."""
 
 import math
 
@@ -15,14 +15,14 @@ GROWTH = 2.0
 
 
 def before_first_loss(segments: Numbers, loss: Numbers) -> Numbers:
-    """Mean number of segments that are sent in slow start, the first lost one included, at most all (equation 5)."""
+    """Mean number of segments sent in slow start, including the first loss, at most all (equation 5)."""
     d, p = reals(segments, loss)
     small = np.where(p > 0, p, 1.0)
     return single(np.minimum(d, np.where(p > 0, (1 - (1 - p) ** d) * (1 - small) / small + 1, d)))
 
 
 def slow_start_window(segments: Numbers, *, initial_window: Numbers, window_segments: Numbers = math.inf) -> Numbers:
-    """Window that slow start has after so many segments, at most the receiver's (equation 11)."""
+    """Slow start's window after so many segments, at most the receiver's (equation 11)."""
     d, first, most = reals(segments, initial_window, window_segments)
     return single(np.minimum(d * (GROWTH - 1) / GROWTH + first / GROWTH, most))
 
@@ -48,13 +48,13 @@ def cardwell(
     initial_window: Numbers,
     window_segments: Numbers = math.inf,
 ) -> Numbers:
-    """From the first segment to the ACK of the last, s, on a link that is never the limit; no handshake.
+    """From the first segment to the ACK of the last, s, on a link without a rate limit; no handshake.
 
     Args:   segments: at least 1. rtt_s, timeout_s: s, above 0. loss: per packet, [0, 1).
             initial_window, window_segments: at least 1.
     Raises: ValueError when an argument is out of range.
-    Source: SOURCE, equation 25 without its handshake and its delayed ACK of a window of one segment. The first loss
-            meets the window of slow start (equation 20), the later ones that of congestion avoidance (PFTK).
+    Source: SOURCE, equation 25 without its handshake and its delayed ACK for a one-segment window. The first loss meets
+            slow start's window (equation 20), later ones congestion avoidance's (PFTK).
     """
     d, rtt, timeout, p, first, most = reals(segments, rtt_s, timeout_s, loss, initial_window, window_segments)
     require(
@@ -64,7 +64,7 @@ def cardwell(
     )
     early = before_first_loss(d, p)
     started = slow_start_latency(early, rtt, initial_window=first, window_segments=most)
-    lossy = np.where(p > 0, p, 0.5)  # any number: what follows is not used without loss
+    lossy = np.where(p > 0, p, 0.5)  # any number: unused without loss
     share = timeout_share(lossy, slow_start_window(early, initial_window=first, window_segments=most))
     repair = (1 - (1 - p) ** d) * (share * backoff(p) * timeout / (1 - p) + (1 - share) * rtt)
     rest = (d - early) / pftk_goodput(lossy, rtt, timeout, window_segments=most)
@@ -72,7 +72,7 @@ def cardwell(
 
 
 def _predicted(cell: Situation) -> float:
-    """From first to last arrival: less the round trip of the last segment's ACK; at least what the link takes."""
+    """From first to last arrival: without the last ACK's round trip; at least the link's time."""
     rtt_s, timeout_s = known(cell.rtt_s), known(cell.timeout_s)
     segments = math.ceil((cell.size_bytes or 0) / cell.mss_bytes)
     latency = cardwell(

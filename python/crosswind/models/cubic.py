@@ -16,7 +16,7 @@ SOURCE = "RFC 9438, section 5.1"
 def cubic_window(rtt_s: Numbers, loss: Numbers) -> Numbers:
     """Mean window of the cubic function, segments: (C(3+beta) / (4(1-beta)))^(1/4) · (RTT/p)^(3/4).
 
-    Args:   rtt_s: s. loss: per packet, (0, 1], taken as evenly spaced.
+    Args:   rtt_s: s. loss: per packet, (0, 1], evenly spaced by assumption.
     Raises: ValueError out of range.
     Source: RFC 9438, equation 6.
     """

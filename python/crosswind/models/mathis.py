@@ -1,4 +1,4 @@
-"""Mathis's square-root law: what congestion avoidance gets out of a path that drops a packet now and then."""
+"""Mathis's square-root law: congestion avoidance's throughput on a path with occasional loss."""
 
 import math
 
@@ -26,8 +26,8 @@ def mathis(
 ) -> Numbers:
     """Throughput, bit/s: 8 · MSS / RTT · min(C / sqrt(p), window).
 
-    Args:   mss_bytes: payload of a full segment. rtt_s: round-trip time, s. loss: congestion events per packet, (0, 1].
-            c: sqrt(3/2) for a window that grows by a segment a round trip. window_segments: the receiver's.
+    Args:   mss_bytes: a full segment's payload. rtt_s: round-trip time, s. loss: congestion events per packet, (0, 1].
+            c: sqrt(3/2) for a window growing by a segment a round trip. window_segments: the receiver's.
     Raises: ValueError when an argument is not above 0, or loss is above 1: the law gives no number without loss.
     Source: SOURCE, equation 3; its section on limits names the receiver's window.
     """

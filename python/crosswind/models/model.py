@@ -1,4 +1,4 @@
-"""What a model is: its name, what it predicts of which cells, how, and where it holds."""
+"""A model: its name, metric, formula and valid range."""
 
 import math
 from collections.abc import Callable
@@ -27,16 +27,15 @@ class SimulatedMean:
 
 @dataclass(frozen=True)
 class Model:
-    """One model. A file of its own defines it; `registry` lists it.
+    """One model. Its own file defines it; `registry` lists it.
 
     Attributes:
-        name: in studies and on the command line. title: heading. source: where the formula is from.
-        metric: what it predicts (crosswind.catalog.metrics), as a mean. assumptions, valid_range: where it holds, in
-            words.
-        applies: whether it says anything about a cell's workload. predicted: its number, in the metric's unit; raises
-            ValueError where the formula has none. violated: which assumptions a cell breaks, in words.
-        simulated: the mean of runs with so many simulated packets in all, for a slow model; `predicted` is its value.
-        without_loss: what is predicted of a path without loss, and how that is said, where the formula has no number.
+        name: in studies and on the command line. title: heading. source: the formula's.
+        metric: predicted (crosswind.catalog.metrics), as a mean. assumptions, valid_range: in words.
+        applies: whether it predicts for a cell's workload. predicted: its number, in the metric's unit; raises
+            ValueError where the formula has none. violated: assumptions broken by a cell, in words.
+        simulated: a slow model's mean over runs with so many packets in all; `predicted` is its value.
+        without_loss: the prediction for a path without loss, and its note, where the formula has no number.
     """
 
     name: str
@@ -58,12 +57,12 @@ class Model:
 
     @property
     def unit(self) -> str:
-        """The unit of what it predicts."""
+        """The predicted unit."""
         return METRICS[self.metric].unit.name
 
 
 def packets_of_each(cells: int) -> int:
-    """How many packets a prediction for each of some cells may simulate: all of them in some ten seconds."""
+    """Packets to simulate for each cell's prediction: all cells in some ten seconds."""
     return min(MOST_PACKETS, max(_FEWEST_PACKETS, _PACKETS_OF_ALL // cells))
 
 
@@ -73,24 +72,24 @@ def of_transfers(cell: Situation) -> bool:
 
 
 def of_sized_transfers(cell: Situation) -> bool:
-    """Whether a cell transfers files of a size over TCP."""
+    """Whether a cell transfers sized files over TCP."""
     return of_transfers(cell) and bool(cell.size_bytes)
 
 
 def window_of(cell: Situation) -> float:
-    """The window that limits a sender, segments; infinite where it is autotuned."""
+    """The sender's limiting window, segments; infinite if autotuned."""
     return cell.window_segments or math.inf
 
 
 def known(number: float | None) -> float:
-    """A number that the formula needs. Raises: ValueError when it is not known: only round trips may be unknown."""
+    """A number required by the formula. Raises: ValueError if unknown: only round trips may be unknown."""
     if number is None:
         raise ValueError("the model needs a round-trip time")
     return number
 
 
 def link_and_window(cell: Situation) -> tuple[float | None, str]:
-    """Goodput of a path without loss, bit/s, and what limits it; None where nothing is known to."""
+    """Goodput of a path without loss, bit/s, and its limit; None without a known limit."""
     limits = {"link": cell.link_goodput_bps, "window": cell.window_goodput_bps}
     known = {name: limit for name, limit in limits.items() if limit is not None}
     if not known:

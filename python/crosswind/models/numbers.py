@@ -1,4 +1,4 @@
-"""What formulas take and give: single numbers or numpy arrays, which broadcast against each other."""
+"""Arguments and results of formulas: single numbers or numpy arrays, with broadcasting."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def reals(*values: Numbers) -> tuple[Array, ...]:
 
 
 def single(values: npt.NDArray[Any]) -> Numbers:
-    """An array; of one without dimensions, its number."""
+    """An array; without dimensions, its number."""
     number: Numbers = values[()]
     return number
 

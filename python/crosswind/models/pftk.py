@@ -1,6 +1,6 @@
 """PFTK: the throughput of a Reno flow, timeouts included.
 
-Transcriptions of these formulas are often wrong in their brackets; golden vectors in tests/unit/models are the guard.
+Transcriptions of these formulas often have wrong brackets; golden vectors in tests/unit/models are the guard.
 """
 
 import math
@@ -25,7 +25,7 @@ def pftk(
 ) -> Numbers:
     """Sending rate, segments/s, lost ones included.
 
-    Args:   loss: probability that a packet is the first lost of its round, (0, 1). rtt_s: round-trip time, s.
+    Args:   loss: probability of a packet being the first lost in its round, (0, 1). rtt_s: round-trip time, s.
             timeout_s: first retransmission timeout T0, s. acked: b, 2 where delayed ACKs slow the window down.
             window_segments: the receiver's window.
     Raises: ValueError when an argument is out of range: the model gives no number without loss.
@@ -43,7 +43,7 @@ def pftk_goodput(
     acked: int = ACKED_SEGMENTS,
     window_segments: Numbers = math.inf,
 ) -> Numbers:
-    """Rate at which segments reach the receiver, segments/s (SOURCE, section V). Arguments and errors as `pftk`."""
+    """Arrival rate at the receiver, segments/s (SOURCE, section V). Arguments and errors as `pftk`."""
     w, q = _window(loss, rtt_s, timeout_s, acked, window_segments)
     return ((1 - loss) / loss + w / 2 + q) / _period(loss, rtt_s, timeout_s, acked, window_segments)
 
@@ -56,7 +56,7 @@ def pftk_approximate(
     acked: int = ACKED_SEGMENTS,
     window_segments: Numbers = math.inf,
 ) -> Numbers:
-    """Sending rate, segments/s, by the short formula that TFRC uses (RFC 5348). Arguments, errors: as `pftk`."""
+    """Sending rate, segments/s, by TFRC's short formula (RFC 5348). Arguments, errors: as `pftk`."""
     _check(loss, rtt_s, timeout_s, acked, window_segments)
     p, rtt, timeout, window = reals(loss, rtt_s, timeout_s, window_segments)
     timeouts = np.minimum(1.0, 3 * np.sqrt(3 * acked * p / 8)) * p * (1 + 32 * p**2)
@@ -72,7 +72,7 @@ def expected_window(loss: Numbers, acked: int = ACKED_SEGMENTS) -> Numbers:
 
 
 def timeout_share(loss: Numbers, window: Numbers) -> Numbers:
-    """Share of losses that end in a timeout, about min(1, 3/window) (equation 24)."""
+    """Share of losses ending in a timeout, about min(1, 3/window) (equation 24)."""
     p, w = reals(loss, window)
     kept, large = 1 - p, np.maximum(w, 3.0)
     above = (1 - kept**3) * (1 + kept**3 * (1 - kept ** (large - 3)))

@@ -42,12 +42,12 @@ def deviation(loss: Numbers, timeout_s: Numbers) -> Numbers:
 
 
 def undelayed(loss: Numbers, packets: int = 1) -> Numbers:
-    """Probability that a round trip of `packets` packets each way meets no loss."""
+    """Probability of no loss in a round trip with `packets` packets each way."""
     return (1 - loss) ** (2 * packets)
 
 
 def broken_by_size_or_loss(cell: Situation) -> list[str]:
-    """Assumptions of every ping-pong that do not hold, in words; empty when all do."""
+    """Broken assumptions common to all ping-pongs, in words."""
     broken = []
     packets = math.ceil((cell.size_bytes or 1) / cell.mss_bytes)
     if packets > 1:
@@ -62,7 +62,7 @@ def broken_by_size_or_loss(cell: Situation) -> list[str]:
 
 
 def _predicted(cell: Situation) -> float:
-    """A server whose client sends nothing more waits for a delayed ACK: that is its round trip, at least."""
+    """A server with a silent client waits for a delayed ACK: its round trip, at least."""
     base = known(cell.rtt_s)
     server = base if cell.closed_loop else max(base, DELAYED_ACK_S)
     return float(ping_pong(base, cell.loss, 2 * cell.min_rto_s + base + server)) * 1e9

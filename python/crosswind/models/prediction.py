@@ -1,7 +1,7 @@
-"""From a cell's parameters to a prediction that can stand beside the measurement.
+"""From a cell's parameters to a prediction, comparable with the measurement.
 
-A prediction says what it rests on and which of the model's assumptions the cell breaks. Outside its range a model still
-gives its number, with what is broken beside it; where a formula has no number at all, a note says why.
+A prediction names its inputs and the broken assumptions. Outside its range a model still gives its number, with broken
+assumptions beside it; where a formula has no number at all, a note says why.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from crosswind.models.situation import Situation, situation
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model says of one cell.
+    """A model's prediction for one cell.
 
     Attributes:
-        model, title, source: which. metric, statistic, unit: what it predicts, e.g. goodput, mean, bit/s.
+        metric, statistic, unit: predicted, e.g. goodput, mean, bit/s.
         value: capped by the link, None where the model gives none. uncapped: by the formula alone.
-        simulated: the mean with its interval, of a model that simulates.
-        inputs: what went in, with units in the names. violated: assumptions the cell breaks. notes: other remarks.
+        simulated: a simulating model's mean with its interval.
+        inputs: with units in the names. violated: assumptions the cell breaks. notes: other remarks.
     """
 
     model: str
@@ -47,11 +47,11 @@ def predict(
     measured_rtt_ns: float | None = None,
     packets: int = MOST_PACKETS,
 ) -> Prediction | None:
-    """The prediction of one model for one cell, or None when the model does not apply to the workload.
+    """One model's prediction for one cell, or None when the model does not apply to the workload.
 
-    Args:   name: as of `model_named`. parameters: the cell (docs/cell-protocol.md). effect: of its path.
+    Args:   name: as for `model_named`. parameters: the cell (docs/cell-protocol.md). effect: its path's.
             measured_rtt_ns: smallest round trip seen in the cell, used where the path has no delay.
-            packets: how many to simulate, by a model that simulates.
+            packets: how many a simulating model simulates.
     Raises: KeyError for an unknown name.
     """
     return predict_situation(name, situation(parameters, effect, measured_rtt_ns), packets=packets)
@@ -83,7 +83,7 @@ def predict_situation(name: str, cell: Situation, *, packets: int = MOST_PACKETS
 def _formula(
     model: Model, cell: Situation, packets: int
 ) -> tuple[float | None, SimulatedMean | None, list[str], list[str]]:
-    """The formula's own number, the simulated mean that it is, the assumptions it breaks, and notes."""
+    """The formula's own number, the simulated mean behind it, broken assumptions, and notes."""
     if model.without_loss is not None and cell.loss == 0:
         return None, None, [], []
     try:
@@ -103,7 +103,7 @@ def _too_few(simulated: SimulatedMean | None) -> list[str]:
 
 
 def _beyond_models(cell: Situation) -> list[str]:
-    """What a path does that none of the models knows of."""
+    """Path features outside all models."""
     return [
         *(["losses depend on each other, and the model takes them to be independent"] if cell.clustered else []),
         *(["delays differ at random, and the model takes them to be the same"] if cell.random_delay else []),
@@ -120,7 +120,7 @@ def _beyond_models(cell: Situation) -> list[str]:
 
 
 def _capped(model: Model, cell: Situation, uncapped: float | None) -> tuple[float | None, list[str]]:
-    """A throughput as the link and, without loss, the window allow it, and what they have to do with it."""
+    """A throughput capped by the link and, without loss, the window; and notes on the cap."""
     if uncapped is None and model.without_loss is not None and cell.loss == 0:
         value, note = model.without_loss(cell)
         return value, [note]
@@ -131,7 +131,7 @@ def _capped(model: Model, cell: Situation, uncapped: float | None) -> tuple[floa
 
 
 def _inputs(cell: Situation) -> dict[str, float]:
-    """The numbers that a prediction rests on, as far as they are known, with units in their names."""
+    """A prediction's known inputs, with units in their names."""
     inputs = {
         "loss": cell.loss,
         "rtt_s": cell.rtt_s,

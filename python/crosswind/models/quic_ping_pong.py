@@ -14,7 +14,7 @@ _TRANSPORTS = ("quic", "webtransport", "http3", "socketio-webtransport")
 
 
 def probe_timeout(rtt_s: Numbers) -> Numbers:
-    """First probe timeout of a connection whose round trips are steady, s: rtt + 1 ms + 25 ms (RFC 9002, 6.2.1)."""
+    """First probe timeout with steady round trips, s: rtt + 1 ms + 25 ms (RFC 9002, 6.2.1)."""
     (rtt,) = reals(rtt_s)
     return rtt + GRANULARITY_S + MAX_ACK_DELAY_S
 
@@ -25,8 +25,8 @@ def quic_ping_pong(base_s: Numbers, loss: Numbers, timeout_s: Numbers) -> Number
     A lost message is late by T, and by T (2^k - 1) where both probes of the first k - 1 timeouts are lost as well.
 
     Args:   base_s: round trip without loss, s. loss: per packet in each direction, [0, 0.7).
-            timeout_s: probe timeout of each side, s.
-    Raises: ValueError from a loss of 0.7 on, near which the mean is infinite, or when an argument is negative.
+            timeout_s: each side's probe timeout, s.
+    Raises: ValueError from a loss of 0.7 on, with a nearly infinite mean, or when an argument is negative.
     """
     base, p, timeout = reals(base_s, loss, timeout_s)
     require(

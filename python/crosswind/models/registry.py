@@ -1,6 +1,6 @@
 """Models by name. A model is one file, and one line here.
 
-A model is imported when it is first asked for: what plans a run needs names alone, and should not wait for numpy.
+A model is imported at its first use: a plan needs names alone, and should not wait for numpy.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,7 +48,7 @@ MODELS: Mapping[str, Model] = _Models()
 
 
 def unknown_models(names: Iterable[str]) -> list[str]:
-    """Which of `names` are no model; underscores may stand for hyphens."""
+    """The unknown ones among `names`; underscores may stand for hyphens."""
     return [name for name in names if name.replace("_", "-") not in MODELS]
 
 

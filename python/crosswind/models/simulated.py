@@ -22,7 +22,7 @@ def simulated_transfers(
 
     Raises: ValueError as `simulate`.
     """
-    from crosswind.models.simulation import simulate  # which the other models need not wait for
+    from crosswind.models.simulation import simulate  # unneeded by the other models
 
     if runs is None:
         afforded = packets // max(1, (cell.size_bytes or 0) // cell.mss_bytes)

@@ -1,6 +1,6 @@
-"""What the models need to know of a cell, read from the cell as it was sent to crosswind-cell.
+"""A cell in the models' terms, read from the cell as sent to crosswind-cell.
 
-Where the path has no delay, or no value was given, a measured one or a kernel default serves, and `notes` says which.
+Where the path has no delay, or no value was given, a measured one or a kernel default serves; `notes` says so.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from crosswind.catalog.path_effect import PathEffect
 
 TCP_HEADER_BYTES = 20
 TIMESTAMP_BYTES = 12  # RFC 7323: ten, padded to twelve
-WINDOW_FIELD_BYTES = 65_535  # RFC 9293: what the window field holds without scaling
+WINDOW_FIELD_BYTES = 65_535  # RFC 9293: the window field's maximum without scaling
 
 ACKED_SEGMENTS = 1
 """By how many segments, acknowledged in congestion avoidance, a window of one grows by one: b of the models.
@@ -29,17 +29,17 @@ class Situation:
     """One cell in the models' terms.
 
     Attributes:
-        loss: of the data direction, per packet. loss_back: of the other one. rtt_s: round trip, None when unknown.
-        rate_bps: of the data direction, None for unlimited. rate_back_bps: of the other one.
-        queue_packets: that wait at most before the link of the data direction, None for one in bytes or none.
+        loss: in the data direction, per packet. loss_back: in the other one. rtt_s: round trip, None if unknown.
+        rate_bps: in the data direction, None for unlimited. rate_back_bps: in the other one.
+        queue_packets: capacity before the data direction's link, None for one in bytes or none.
         manages_queue: whether the queue drops or marks packets before it is full. bursts: whether a link sends some
         packets faster than at its rate.
-        clustered: whether losses depend on each other. random_delay: whether delays differ at random.
-        reorders: whether packets overtake each other. changes: whether the path is another at other times.
+        clustered: whether losses depend on each other. random_delay: whether delays are random.
+        reorders: whether packets overtake each other. changes: whether the path changes over time.
         background: whether there is background traffic.
-        mss_bytes: payload of a full segment. packet_bytes: what that occupies on the link.
-        window_segments: the smallest of the windows and buffers that are fixed, None for autotuned.
-        notes: where a value is not the cell's own.
+        mss_bytes: a full segment's payload. packet_bytes: its size on the link.
+        window_segments: the smallest fixed window or buffer, None if all are autotuned.
+        notes: on values other than the cell's own.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class Situation:
 
     @property
     def link_goodput_bps(self) -> float | None:
-        """What a full link carries of payload, bit/s; None when it is unlimited."""
+        """A full link's payload rate, bit/s; None when it is unlimited."""
         return None if self.rate_bps is None else self.rate_bps * self.mss_bytes / self.packet_bytes
 
     @property
@@ -140,14 +140,14 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
 
 
 def _host(host: Mapping[str, Any]) -> dict[str, Any]:
-    """The host's settings: those that are set, then the profile's, then the kernel's."""
+    """The host's settings, then its profile's, then the kernel's."""
     given = filled_in(None, host)
     profiles = {profile.name: profile.values for profile in catalog().profiles}
     return {**catalog().kernel, **profiles.get(given.get("profile", ""), {}), **given}
 
 
 def _window_bytes(host: Mapping[str, Any]) -> int | None:
-    """The smallest of what limits the data in flight, whichever settings do; None where all are autotuned."""
+    """The smallest limit on data in flight, from any setting; None where all are autotuned."""
     limits = [host[key] for key in ("send_buffer_bytes", "receive_buffer_bytes") if host.get(key)]
     if not host["window_scaling"]:
         limits.append(WINDOW_FIELD_BYTES)

@@ -26,14 +26,15 @@ def slow_start(
     initial_window: Numbers,
     window_segments: Numbers = math.inf,
 ) -> Numbers:
-    """From the arrival of the first data packet to that of the last, s.
+    """From the first data packet's arrival to the last one's, s.
 
     Every ACK lets the window grow by one segment up to window_segments and is sent at once; the queue drops nothing.
-    The last segment is as long as what is left for it.
+    The last segment may be shorter.
 
-    Args:   size_bytes: at least 1. rtt_s: propagation both ways, s, at least 0. rate_bps: of the link, None for
-            unlimited. mss_bytes: payload of a segment. packet_bytes: what it occupies on the link.
-            initial_window: segments. window_segments: the smaller of the receiver's window and the sender's buffer.
+    Args:   size_bytes: at least 1. rtt_s: propagation both ways, s, at least 0. rate_bps: the link's, None for
+    unlimited.
+            mss_bytes: a segment's payload. packet_bytes: its size on the link. initial_window: segments.
+            window_segments: the smaller of the receiver's window and the sender's buffer.
     Raises: ValueError when a size or a window is below 1, or a time negative.
     Source: SOURCE; reproduces the published cells of docs/models.md within 7 %.
     """
@@ -52,14 +53,15 @@ def arrivals(
     initial_window: float,
     window_segments: float = math.inf,
 ) -> Array:
-    """When full segments have left the link, s after the first one did; the flight to the receiver is the same for all.
+    """Departure times of full segments from the link, s after the first; the flight to the receiver is the same for
+    all.
 
-    The ACK of a segment releases two, at the limit of the window one. ACKs come as segments left, one behind the other,
-    so the segments of a round leave without a gap, and the first a round trip and its own time on the wire after the
-    first of the round before: until a round lasts as long as that, from when on the link is busy.
+    An ACK releases two segments, at the window's limit one. ACKs come as segments left, one behind the other, so a
+    round's segments leave without a gap, and the first a round trip and its own time on the wire after the first of the
+    round before: until a round lasts that long, and the link is busy.
 
-    Args, Raises: as `slow_start`; index: of the segments, from 0, at least one, shape (n,).
-            serialisation_s: how long a segment occupies the link.
+    Args, Raises: as `slow_start`; index: segment numbers, from 0, at least one, shape (n,).
+            serialisation_s: a segment's time on the link.
     """
     period = rtt_s + serialisation_s
     most = math.floor(window_segments) if math.isfinite(window_segments) else math.inf
@@ -83,15 +85,15 @@ def first_overflow(
     initial_window: float,
     window_segments: float = math.inf,
 ) -> tuple[float, float]:
-    """Index of the first segment that finds the queue before the link full, and how many do; inf where none does.
+    """Index of the first segment finding a full queue before the link, and the number of such segments; inf for none.
 
-    While the window grows, a segment leaves the link and two come. So a round adds to the queue by how much it is
-    larger than the one before, of which some may still wait when it begins. Once the queue is full, one of the two
-    finds no place, until the loss is found a round trip later: as many as the segments of the round before, unless the
-    window stops growing earlier. The first round after Linux's QUICK_ACKS begins with an ACK for two segments, behind
-    which one more waits; then the receiver's window grows, and ACKs are for one again.
+    While the window grows, each departing segment brings two. So a round adds to the queue its growth over the round
+    before; some of these segments may still wait when it begins. Once the queue is full, one in two finds no place,
+    until the loss is found a round trip later: as many as the segments of the round before, unless the window stops
+    growing earlier. The first round after Linux's QUICK_ACKS begins with an ACK for two segments, with one more waiting
+    behind it; then the receiver's window grows, and ACKs are for one again.
 
-    Args: queue_packets: that wait at most, without the one in transmission. The others: as `arrivals`.
+    Args: queue_packets: capacity, without the one in transmission. The others: as `arrivals`.
     """
     if serialisation_s == 0:
         return math.inf, 0.0
@@ -111,7 +113,7 @@ def first_overflow(
 
 
 def _one(row: list[float]) -> float:
-    """Of one transfer, given the arguments of `slow_start` in their order."""
+    """One transfer's time, from the arguments of `slow_start` in order."""
     size, rtt_s, rate_bps, mss, packet, initial_window, window = row
     if min(size, mss, packet, initial_window, window) < 1 or rtt_s < 0 or not rate_bps > 0:
         raise ValueError("slow start needs sizes and windows of at least 1 and a round trip of at least 0")
@@ -125,7 +127,7 @@ def _one(row: list[float]) -> float:
         initial_window=initial_window,
         window_segments=window,
     )
-    return float(last[0]) - (segments * mss - size) * 8 / rate_bps  # the last segment is that much shorter
+    return float(last[0]) - (segments * mss - size) * 8 / rate_bps  # the last segment is shorter by this
 
 
 def _predicted(cell: Situation) -> float:

@@ -1,7 +1,7 @@
 """Transfer time over size, rate, loss, round trip and queue in one formula: TCP with selective ACKs and RACK.
 
-slow start up to the first loss, of chance or of the queue -> then from loss to loss, by link or window -> the lost
-last segment
+slow start up to the first loss, random or from the queue -> then from loss to loss, by link or window -> the lost last
+segment
 """
 
 import math
@@ -45,12 +45,12 @@ _KEPT = {"cubic": 0.7}
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What is fitted.
+    """The fitted coefficients.
 
     Attributes:
-        growth: of the window in a round trip after a loss, segments. timeout_window, timeout_power: a loss ends in a
-        timeout where its repetition is lost as well, with nothing behind it that would show that. With a window W these
-        are a share of (timeout_window/W)^timeout_power, at most all. tail: timeouts that a lost last segment takes.
+        growth: the window's, in a round trip after a loss, segments. timeout_window, timeout_power: a loss ends in a
+        timeout if its repetition is lost as well, without later segments to reveal it. With a window W, this share is
+        (timeout_window/W)^timeout_power, at most 1. tail: timeouts taken by a lost last segment.
     """
 
     growth: float
@@ -77,16 +77,16 @@ _SOON, _ONE_PACKET = 8, 0.05
 
 @dataclass(frozen=True)
 class Begun:
-    """Slow start up to the first loss, or to the end where there is none, and what is left then.
+    """Slow start up to the first loss, or to the end without one, and the rest after it.
 
-    Where the first loss is decides what window is left. It is one of the segments, or of _PLACES stretches of them that
-    are equally likely.
+    The first loss's place decides the window after it. It is one of the segments, or of _PLACES equally likely
+    stretches.
 
     Attributes:
-        seconds: from the first arrival to that of the lost segment, or the last: the mean, shape (n,).
-        chance: that the first loss is in each place, shape (n, _PLACES). window: that it meets, segments.
-        left: segments from the lost one on. dropped: of these, by a full queue before the loss is found.
-        kept: what share of its window is kept at each loss, shape (n,).
+        seconds: mean time from the first arrival to the lost segment's, or the last, shape (n,).
+        chance: probability of the first loss in each place, shape (n, _PLACES). window: met by it, segments.
+        left: segments from the lost one on. dropped: among these, by a full queue before the loss is found.
+        kept: share of the window kept at each loss, shape (n,).
     """
 
     seconds: Array
@@ -98,20 +98,20 @@ class Begun:
 
     @classmethod
     def of(cls, cells: list[Situation]) -> "Begun":
-        """Of some transfers of a size, with known round trips."""
+        """From sized transfers, with known round trips."""
         rows = [_begun(cell) for cell in cells]
         seconds, chance, window, left, dropped = (np.array(column) for column in zip(*rows, strict=True))
         kept = np.array([_KEPT.get(cell.congestion_control, 0.5) for cell in cells])
         return cls(seconds, chance, window, left, dropped, kept)
 
     def chosen(self, index: npt.NDArray[np.int64]) -> "Begun":
-        """Of some of the transfers."""
+        """Some transfers."""
         return Begun(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Transfers as arrays, shape (n,): what the formula needs of each. Times in s."""
+    """Transfers as arrays, shape (n,): the formula's inputs. Times in s."""
 
     segments: Array
     loss: Array
@@ -123,7 +123,7 @@ class Columns:
 
     @classmethod
     def of(cls, cells: list[Situation]) -> "Columns":
-        """Of some transfers of a size. Raises: ValueError for an unknown round trip."""
+        """From sized transfers. Raises: ValueError for an unknown round trip."""
         rows = [
             (
                 math.ceil((cell.size_bytes or 0) / cell.mss_bytes),
@@ -139,7 +139,7 @@ class Columns:
         return cls(segments, loss, rtt, serialisation, timeout, window, Begun.of(cells))
 
     def chosen(self, index: npt.NDArray[np.int64]) -> "Columns":
-        """Some of the transfers."""
+        """Some transfers."""
         columns = (self.segments, self.loss, self.rtt, self.serialisation, self.timeout, self.window)
         segments, loss, rtt, serialisation, timeout, window = (column[index] for column in columns)
         return Columns(segments, loss, rtt, serialisation, timeout, window, self.begun.chosen(index))
@@ -149,8 +149,8 @@ def transfer_time(columns: Columns, coefficients: Coefficients) -> Array:
     """Mean time from the first to the last packet with payload, s, shape (n,).
 
     Args:   columns: loss in [0, 0.5). coefficients: FITTED[...], or others.
-    Raises: ValueError when a loss is 0.5 or more: the mean wait of a lost last segment is infinite.
-    Source: SOURCE; FORMULA. G is that of PFTK (equation 27).
+    Raises: ValueError when a loss is 0.5 or more: a lost last segment's mean wait is infinite.
+    Source: SOURCE; FORMULA. G is from PFTK (equation 27).
     """
     p = columns.loss
     require((p >= 0) & (p < 0.5), "the formula needs a loss from 0 to below 50 %")
@@ -160,10 +160,10 @@ def transfer_time(columns: Columns, coefficients: Coefficients) -> Array:
 
 
 def _after_first_loss(begun: Begun, path: "_Lossy") -> Array:
-    """Time from the arrival that a first loss prevents to the last one, by where that loss is, s, shape (n, _PLACES).
+    """Time from a first loss's missing arrival to the last one, by place of the loss, s, shape (n, _PLACES).
 
-    A loss is found a round trip later. What was in flight then still belongs to the window that it met, and its own
-    losses do not reduce the window again. Once it is repaired, the window grows up to the next loss.
+    A loss is found a round trip later. Data in flight then still belongs to the window at the loss, and its own losses
+    do not reduce the window again. After its repair, the window grows up to the next loss.
     """
     met = goal = np.clip(begun.window, 1.0, path.limit)
     dropped = begun.dropped
@@ -191,9 +191,9 @@ def _after_first_loss(begun: Begun, path: "_Lossy") -> Array:
 
 @dataclass(frozen=True)
 class _Lossy:
-    """What losses do on some paths, as columns of shape (n, 1). Windows have the shape (n, _PLACES), times are in s.
+    """Effects of losses on some paths, as columns of shape (n, 1). Windows have the shape (n, _PLACES), times are in s.
 
-    `waited`: for a timeout with its repetitions. `limit`: of the window.
+    `waited`: for a timeout with its repetitions. `limit`: the window's.
     """
 
     coefficients: Coefficients
@@ -212,11 +212,11 @@ class _Lossy:
         return cls(coefficients, *(column[:, None] for column in columns_of_cells))
 
     def each(self, window: Array) -> Array:
-        """Time for a segment: that of the link, or its share of a round trip."""
+        """Time for a segment: the link's, or its share of a round trip."""
         return np.maximum(self.serialisation, self.round_trip / window)
 
     def sent(self, segments: Array, window: Array) -> Array:
-        """Time for what is in flight when a loss is found, with its own losses."""
+        """Time for data in flight when a loss is found, with its own losses."""
         return np.asarray(segments * (self.each(window) + self.loss * self.repaired(window, 0.0)))
 
     def repaired(self, window: Array, near_end: Array | float) -> Array:
@@ -225,18 +225,17 @@ class _Lossy:
         return np.asarray(share * self.waited + near_end * self.round_trip)
 
     def goal(self, met: Array, before: Array) -> Array:
-        """To which window the cubic function grows back after a loss: that of the loss, unless it was below the goal.
+        """The cubic function's goal after a loss: the window at the loss, unless it was below the old goal.
 
-        Then other flows are taken to need room, and it is less (fast convergence: RFC 9438, section 4.7).
+        Then other flows presumably need room, and it is less (fast convergence: RFC 9438, section 4.7).
         """
         return np.where(met < before, (1 + self.kept) / 2 * met, met)
 
     def regrown(self, met: Array, goal: Array, free: Array) -> tuple[Array, Array]:
-        """Time for a segment from a loss that is found to the next, or to the end of so many, and the window then.
+        """Time for a segment from a found loss to the next, or to the end of so many, and the window then.
 
-        Both are means over where the next loss is. W segments are a round trip's. CUBIC's window is the larger one of
-        two, as RFC 9438 has it: the one that grows like Reno's, and the cubic function, which is back at its goal after
-        K seconds.
+        Both are means over the next loss's place. A round trip has W segments. CUBIC's window is the larger of two, as
+        in RFC 9438: Reno-like growth, and the cubic function, back at its goal after K seconds.
         """
         start = np.maximum(self.kept * met, 1.0)
         slow = self.each(start)
@@ -292,7 +291,7 @@ def _begun(cell: Situation) -> tuple[float, Array, Array, Array, Array]:
 
 
 def _slow_start_ends(cell: Situation) -> tuple[float, float, float]:
-    """The window at which HyStart ends slow start; the first segment that finds the queue full, and how many do."""
+    """The window at HyStart's end of slow start; the first segment finding a full queue, and the number of those."""
     rtt_s, on_wire, initial = known(cell.rtt_s), cell.serialisation_s, cell.initial_window
     ends = hystart_window(initial, rtt_s, on_wire) if cell.congestion_control == "cubic" else math.inf
     if cell.queue_packets is None:
@@ -303,7 +302,7 @@ def _slow_start_ends(cell: Situation) -> tuple[float, float, float]:
 
 
 def _starts(segments: int, overflow: float) -> npt.NDArray[np.int64]:
-    """Where stretches of the segments begin in which the first loss is told apart: each segment, then ever more."""
+    """Beginnings of the segments' stretches, the places for a first loss: each segment, then ever more."""
     starts = np.arange(min(segments, _TOLD_APART))
     if segments > _TOLD_APART:
         later = np.geomspace(_TOLD_APART, segments - 1, _LATER_STRETCHES).astype(np.int64)
@@ -312,7 +311,7 @@ def _starts(segments: int, overflow: float) -> npt.NDArray[np.int64]:
 
 
 def coefficients_of(cell: Situation) -> Coefficients:
-    """Those of the cell's congestion control; of one that none were fitted to, Reno's."""
+    """Coefficients for the cell's congestion control; Reno's where none were fitted."""
     return FITTED.get(cell.congestion_control, FITTED["reno"])
 
 

@@ -1,4 +1,4 @@
-"""Fits of models to the transfers of a run: bounded, on the logarithm of times, judged by cells that were left out."""
+"""Fits models to a run's transfers: bounded, on logarithms of times, judged by left-out cells."""
 
 from crosswind.models.fitting.compare import FormComparison, LeftOut, compare
 from crosswind.models.fitting.fit import Fitted, fit

@@ -1,4 +1,4 @@
-"""How well forms predict cells that they were not fitted to: tenths of the cells, and whole levels of a factor."""
+"""Errors of fits on left-out cells: tenths of the cells, and whole levels of a factor."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The cells of one level of a factor: relative errors of a fit to all cells, and of one to the other levels.
+    """One factor level's cells: relative errors under a fit to all cells, and under one to the other levels.
 
     cells: how many. held_out: None where too few cells are left to fit to.
     """
@@ -32,7 +32,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class FormComparison:
-    """One form: its fit, and the relative errors of each cell when it was left out of the fit, shape (n,)."""
+    """One form: its fit, and each cell's relative errors, fitted and left out, shape (n,)."""
 
     fitted: Fitted
     errors: Array
@@ -49,11 +49,11 @@ def compare(
     intervals: bool = True,
     alone: bool = False,
 ) -> FormComparison:
-    """Fits a form, and again without each tenth of the cells and without each level of each factor.
+    """Fits a form, and again without each tenth of the cells and without each factor level.
 
-    Args:   factors: for each factor the level of each cell; a factor of one level is passed over. seed: of the tenths.
-            alone: as of `fit`.
-    Raises: ValueError when there are too few cells.
+    Args:   factors: for each factor each cell's level; a one-level factor is skipped. seed: for the tenths.
+            alone: as for `fit`.
+    Raises: ValueError for too few cells.
     """
     whole = fit(form, measured, intervals=intervals, alone=alone)
     errors = _relative(whole, measured)
@@ -88,7 +88,7 @@ def _level(
 
 
 def _left_out(form: Form, measured: MeasuredCells, own: npt.NDArray[np.bool_], alone: bool) -> Array:
-    """Errors of some cells under a fit to the others."""
+    """Some cells' errors under a fit to the others."""
     others = fit(form, measured.chosen(np.flatnonzero(~own)), intervals=False, alone=alone)
     return _relative(others, measured.chosen(np.flatnonzero(own)))
 

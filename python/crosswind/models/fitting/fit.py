@@ -1,6 +1,6 @@
-"""One fit: bounded, on the logarithm of mean times, each weighted by how well means like it are known.
+"""One fit: bounded, on the logarithm of mean times, each weighted by the usual error of similar means.
 
-Repetitions of all cells share their seeds, so that with few transfers whole groups of cells may have been lucky: large
+Repetitions of all cells share their seeds, so with few transfers whole groups of cells may have been lucky: large
 residuals count less than by their squares.
 """
 
@@ -18,8 +18,8 @@ from crosswind.stats.linearised import Linearised, limits, student
 SCATTER = 0.05
 """How far cells are taken to lie from any formula, relatively: without it, the best known cells alone would decide."""
 _LEVEL = 0.95
-_NEAR = 1e-6  # of the range of a coefficient: what is so near to an end of it ended there
-_NO_CHANGE, _NO_PART = 1e-6, 1e-2  # what rounding leaves of a derivative that is 0, and of a coefficient's part in it
+_NEAR = 1e-6  # share of a coefficient's range: nearer to an end counts as ended there
+_NO_CHANGE, _NO_PART = 1e-6, 1e-2  # rounding errors in a zero derivative, and in a coefficient's part in it
 METHOD = (
     "Bounded fits to the logarithm of the cells' mean times, by squares of small residuals and the size of large ones "
     "(soft L1), in units of √(s² + 0.05²), s the relative standard error that means have at such a size, loss, rate "
@@ -29,8 +29,8 @@ METHOD = (
     "and the studentised bootstrap), added in squares; of coefficients that are never 0 on a logarithmic scale."
 )
 
-_DESIGN = Design(Tail.SKEWED)  # Every cell that is fitted to has losses.
-_STEP = 1e-4  # of a coefficient, for a derivative
+_DESIGN = Design(Tail.SKEWED)  # Every fitted cell has losses.
+_STEP = 1e-4  # a coefficient's, for a derivative
 _LARGEST_LEVERAGE = 0.9
 _LARGEST_LOG = 700.0
 _ROUNDING = 1e-12
@@ -44,10 +44,10 @@ DEVIATION = 0.5
 
 @dataclass(frozen=True)
 class Fitted:
-    """A form with its coefficients, shape (k,), and their limits, shape (2, k): None where they were not asked for.
+    """A form with its coefficients, shape (k,), and their limits, shape (2, k), if requested.
 
-    at_bound: names of coefficients that ended at a bound of their search. untold: of those that the cells say nothing
-        of, since others can make up for any change of them: the exponent of a rate that is the same in all cells.
+    at_bound: coefficients at a bound of their search. untold: coefficients undetermined by the cells, since others can
+    make up for any change in them: the exponent of a rate common to all cells.
     """
 
     form: Form
@@ -57,7 +57,7 @@ class Fitted:
     untold: tuple[str, ...] = ()
 
     def times(self, cells: Cells) -> Array:
-        """Predicted mean times of cells, s, shape (n,)."""
+        """Predicted mean times, s, shape (n,)."""
         return self.form.times(cells, self.values)
 
 
@@ -83,9 +83,9 @@ def fit(form: Form, measured: MeasuredCells, *, intervals: bool = True, alone: b
 
 
 def _untold(form: Form, cells: Cells, values: Array) -> tuple[str, ...]:
-    """The coefficients that can change without a change of any cell's predicted time, alone or together with others.
+    """Coefficients able to change without changing any cell's predicted time, alone or with others.
 
-    They are the directions in which the logarithms of the times have no derivative.
+    They are the null directions of the log times' derivative.
     """
     changes, _ = changes_of_logs(form, cells, values)
     _, sizes, directions = np.linalg.svd(changes, full_matrices=False)
@@ -111,7 +111,7 @@ def _solve(form: Form, measured: MeasuredCells, weights: Array, expected: Array 
 
 
 def logs_of(form: Form, cells: Cells, values: Array) -> Array:
-    """Logarithms of the times of a form, shape (n,)."""
+    """Logarithms of a form's times, shape (n,)."""
     return np.asarray(np.log(np.maximum(form.times(cells, values), SHORTEST_S)))
 
 
@@ -134,10 +134,10 @@ def changes_of_logs(form: Form, cells: Cells, values: Array) -> tuple[Array, Arr
 def coefficient_limits(
     form: Form, measured: MeasuredCells, weights: Array, values: Array, *, expected: Array | None, level: float
 ) -> Array:
-    """The two-sided limits of the coefficients of a fit, shape (2, k), within their bounds.
+    """Two-sided limits of a fit's coefficients, shape (2, k), within their bounds.
 
-    Args: weights: of the cells' residuals in the fit, shape (n,). values: the fitted coefficients, shape (k,).
-        expected: what was expected of them, as `expected_of`.
+    Args: weights: the cells' residual weights in the fit, shape (n,). values: the fitted coefficients, shape (k,).
+        expected: as from `expected_of`.
     """
     moved = _Moved.of(form, measured, weights, values, expected)
     of_cells = student(level, len(measured) - values.size) * np.sqrt((moved.by_cell**2).sum(axis=0))
@@ -151,10 +151,10 @@ def coefficient_limits(
 
 @dataclass(frozen=True)
 class _Moved:
-    """How far coefficients move, each on its own scale: the logarithm of one that is never 0.
+    """Derivatives of coefficients, each on its own scale: the logarithm of a nonzero one.
 
-    Attributes: by_mean: as the logarithm of a cell's mean does, shape (n, k). by_cell: with each cell, and with what
-        was expected of each coefficient, shape (n + k, k).
+    Attributes: by_mean: by the logarithm of a cell's mean, shape (n, k). by_cell: by each cell, and by each
+        coefficient's expectation, shape (n + k, k).
     """
 
     by_mean: Array
@@ -163,7 +163,7 @@ class _Moved:
     @classmethod
     def of(cls, form: Form, measured: MeasuredCells, weights: Array, values: Array, expected: Array | None) -> "_Moved":
         changes, steps = changes_of_logs(form, measured.cells, values)
-        # On its own scale, each step of a coefficient counts as 1.
+        # On its own scale, each coefficient step counts as 1.
         scale = steps / np.where(form.lows > 0, values, 1.0)
         rows = changes * weights[:, None]
         residuals = (logs_of(form, measured.cells, values) - np.log(measured.means)) * weights
@@ -183,9 +183,9 @@ def _soft_l1(residuals: Array) -> tuple[Array, Array]:
 
 
 def _parts(by_mean: Array, seconds: tuple[Array, ...]) -> Array:
-    """What each repetition contributes to each coefficient, shape (repetitions, k), their mean is 0.
+    """Each repetition's contribution to each coefficient, shape (repetitions, k), with mean 0.
 
-    Args: by_mean: what a coefficient changes by as the logarithm of a cell's mean does, shape (n, k).
+    Args: by_mean: a coefficient's derivative by the logarithm of a cell's mean, shape (n, k).
     """
     most = max(times.size for times in seconds)
     parts = np.zeros((most, by_mean.shape[1]))
@@ -197,18 +197,18 @@ def _parts(by_mean: Array, seconds: tuple[Array, ...]) -> Array:
 
 
 def expected_of(form: Form, cells: Cells) -> Array | None:
-    """The mean over cells of what is expected of each coefficient, shape (k,); None where nothing is."""
+    """The coefficients' expectations, averaged over cells, shape (k,); None without any."""
     if form.expected is None:
         return None
     return np.asarray(on_scale_of(form, form.expected(cells)).mean(axis=0))
 
 
 def on_scale_of(form: Form, values: Array) -> Array:
-    """Coefficients, shape (..., k), on the scale on which they spread evenly: logarithms of those that are never 0."""
+    """Coefficients, shape (..., k), on an evenly spread scale: logarithms of nonzero ones."""
     positive = form.lows > 0
     return np.asarray(np.where(positive, np.log(np.where(positive, values, 1.0)), values))
 
 
 def off(form: Form, values: Array, expected: Array | None) -> Array:
-    """How far coefficients are from what is expected of them, in DEVIATION, shape (k,); shape (0,) where nothing is."""
+    """Deviations of coefficients from their expectations, in DEVIATION, shape (k,); shape (0,) without any."""
     return np.empty(0) if expected is None else (on_scale_of(form, values) - expected) / DEVIATION

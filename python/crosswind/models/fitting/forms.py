@@ -1,4 +1,4 @@
-"""The formulas that can be fitted to transfer times, each with its coefficients and their bounds."""
+"""Formulas to fit to transfer times, each with its coefficients and their bounds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
@@ -24,10 +24,10 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Form:
-    """A formula of transfer times.
+    """A formula for transfer times.
 
-    Attributes: times: mean times of cells, s, shape (n,), for coefficients, shape (k,). expected: what simulated
-        transfers give the coefficients in each cell, shape (n, k); None where nothing is known of them.
+    Attributes: times: cells' mean times, s, shape (n,), from coefficients, shape (k,). expected: the coefficients in
+        each cell by simulation, shape (n, k); None if unknown.
     """
 
     name: str
@@ -44,20 +44,20 @@ class Form:
 
     @property
     def lows(self) -> Array:
-        """The least that each coefficient may be, shape (k,)."""
+        """Each coefficient's lower bound, shape (k,)."""
         return np.array([coefficient.low for coefficient in self.coefficients])
 
     @property
     def highs(self) -> Array:
-        """The most that each coefficient may be, shape (k,)."""
+        """Each coefficient's upper bound, shape (k,)."""
         return np.array([coefficient.high for coefficient in self.coefficients])
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Transfers of a size as arrays, shape (n,): size in bytes, rate in bit/s, the rest as `transfer.Columns`.
+    """Sized transfers as arrays, shape (n,): size in bytes, rate in bit/s, the rest as `transfer.Columns`.
 
-    simulated: the coefficients of the formula `transfer` under the congestion control of each, shape (n, 4).
+    simulated: the `transfer` formula's coefficients under each cell's congestion control, shape (n, 4).
     """
 
     size: Array
@@ -67,14 +67,14 @@ class Cells:
 
     @classmethod
     def of(cls, situations: list[Situation]) -> "Cells":
-        """Of transfers of a size over links with a rate."""
+        """From sized transfers over rate-limited links."""
         size = np.array([float(cell.size_bytes or 0) for cell in situations])
         rate = np.array([float(cell.rate_bps or np.inf) for cell in situations])
         simulated = np.array([astuple(transfer.coefficients_of(cell)) for cell in situations]).reshape(-1, 4)
         return cls(size, rate, transfer.Columns.of(situations), simulated)
 
     def chosen(self, index: npt.NDArray[np.int64]) -> "Cells":
-        """Some of the cells."""
+        """Some cells."""
         return Cells(self.size[index], self.rate[index], self.path.chosen(index), self.simulated[index])
 
 

@@ -1,4 +1,4 @@
-"""The cells that a formula is fitted to: what each takes, and how well that is known."""
+"""The cells for a fit: their times, and the errors of these."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ _FEWEST_FOR_USUAL = 20  # cells
 class MeasuredCells:
     """Cells to fit to.
 
-    Attributes: cells: transfers of a size with loss. seconds: of each, the mean transfer time of each repetition.
+    Attributes: cells: sized transfers with loss. seconds: for each, the mean transfer time per repetition.
     """
 
     cells: Cells
@@ -27,12 +27,12 @@ class MeasuredCells:
 
     @property
     def means(self) -> Array:
-        """Mean time of each cell, s, shape (n,)."""
+        """Each cell's mean time, s, shape (n,)."""
         return np.array([float(np.mean(times)) for times in self.seconds])
 
     @property
     def errors(self) -> Array:
-        """Relative standard error of each mean, shape (n,); of one repetition the median of the others', or 0.1."""
+        """Each mean's relative standard error, shape (n,); with one repetition the others' median, or 0.1."""
         known = [
             float(np.std(times, ddof=1) / np.sqrt(times.size) / np.mean(times)) if times.size > 1 else np.nan
             for times in self.seconds
@@ -42,10 +42,10 @@ class MeasuredCells:
 
     @property
     def usual_errors(self) -> Array:
-        """The relative standard error that cells like each have, shape (n,): a power law fitted to `errors`.
+        """The relative standard error usual for similar cells, shape (n,): a power law fitted to `errors`.
 
-        A cell that happened to have no slow transfer has a low mean and a small error of its own. Weights by that would
-        let such cells decide.
+        A cell without a slow transfer, by luck, has a low mean and a small error of its own. Weights by this error
+        would let such cells decide.
         """
         own, path = np.log(np.maximum(self.errors, _SMALLEST_ERROR)), self.cells.path
         if len(self) < _FEWEST_FOR_USUAL:

@@ -22,8 +22,8 @@ class Simulated:
     """Simulated transfers, from the first to the last packet with payload, s, shape (runs,).
 
     Attributes:
-        times: of each. adjusted: less what chance is known to have added. The mean of both is the same but for chance,
-            which moves that of `adjusted` less.
+        times: unadjusted. adjusted: without the known part of chance. Both have the same mean but for chance; it moves
+            `adjusted` less.
         touched: transfers with a packet lost at random.
     """
 
@@ -33,7 +33,7 @@ class Simulated:
 
     @property
     def mean_s(self) -> float:
-        """Mean of all transfers there could be, s."""
+        """Mean over all possible transfers, s."""
         return float(self.adjusted.mean())
 
     @property
@@ -44,7 +44,7 @@ class Simulated:
 
     @property
     def limits_s(self) -> tuple[float, float] | None:
-        """95 % interval of the mean, s: that of the unadjusted times, moved to `mean_s`; None below TOUCHED transfers.
+        """95 % interval for the mean, s: from the unadjusted times, moved to `mean_s`; None below TOUCHED transfers.
 
         Limits from the adjusted times cover 72 to 93 %: a rare timeout is not in their spread.
         """
@@ -94,9 +94,9 @@ def simulate(cell: Situation, *, runs: int, seed: int) -> Simulated:
 
 
 def _adjusted(times: Array, losses: Array) -> Array:
-    """Times less what losses beyond the expected number cost, by regression on as many of them as the runs support.
+    """Times without the cost of losses beyond the expected number, by regression on as many as the runs support.
 
-    Source: control variates, Glasserman 2003, section 4.1: what is regressed on has the mean 0.
+    Source: control variates, Glasserman 2003, section 4.1: the regressors have mean 0.
     """
     known = losses[:, : times.size // _RUNS_A_SLOPE]
     slopes = np.linalg.lstsq(np.column_stack([np.ones(times.size), known]), times)[0][1:]

@@ -4,7 +4,7 @@ import math
 
 _CUBIC_BETA = 717 / 1024
 _CUBIC_C = 410 / 1024
-_CUBIC_RENO_EIGHTHS = 15  # of segments for one of Reno's: 8 (1 + beta) / (3 (1 - beta)), rounded down
+_CUBIC_RENO_EIGHTHS = 15  # segments for one of Reno's: 8 (1 + beta) / (3 (1 - beta)), rounded down
 _CUBIC_TICKS = 31
 CUBIC_FIRST = 20
 """Segments that let the window grow by one at most until the first loss, after slow start."""
@@ -14,7 +14,7 @@ _HYSTART_LOW_WINDOW = 16
 _HYSTART_SAMPLES = 8
 _HYSTART_TRAIN_GAP_S = 0.002
 _HYSTART_BURST_S = 0.001
-_MICROSECOND_S = 1e-6  # in which the kernel counts such times
+_MICROSECOND_S = 1e-6  # the kernel's unit for such times
 TICK_S = 0.001
 """Of the kernel's clock."""
 
@@ -41,7 +41,7 @@ class Reno:
         self._credit = 0
 
     def handle_ack(self, acked: int, now_s: float) -> None:
-        """Grows the window by what was newly acknowledged."""
+        """Grows the window after an acknowledgement."""
         if self.cwnd < self.ssthresh:
             grown = int(min(acked, self.ssthresh - self.cwnd))
             self.cwnd += grown
@@ -66,7 +66,7 @@ class Reno:
 
 
 class Cubic(Reno):
-    """RFC 9438 and HyStart (Ha & Rhee 2011), with the constants of Linux, and the moments at which it computes them."""
+    """RFC 9438 and HyStart (Ha & Rhee 2011), with the constants and update times in Linux."""
 
     def __init__(self, initial_window: int) -> None:
         super().__init__(initial_window)
@@ -162,13 +162,13 @@ class Cubic(Reno):
 
 
 def hystart_window(initial_window: int, rtt_s: float, serialisation_s: float) -> float:
-    """The window at which HyStart ends slow start on a link without loss, segments; inf on an unlimited one.
+    """The window at HyStart's exit from slow start on a link without loss, segments; inf on an unlimited one.
 
-    Each round trip acknowledges a window of segments, as far apart as the link lets them go; each segment adds one. It
-    ends within a round whose ACKs come close together for half a round trip, or whose first ones have waited. Each
-    segment has an ACK of its own, as long as the receiver's window grows.
+    Each round trip acknowledges a window of segments, spaced by the link; each segment adds one. It ends within a round
+    whose ACKs come close together for half a round trip, or whose first ones have waited. Each segment has its own ACK,
+    as long as the receiver's window grows.
 
-    Args: rtt_s: without the link, s. serialisation_s: of a segment, s.
+    Args: rtt_s: without the link, s. serialisation_s: a segment's, s.
     """
     if serialisation_s == 0:
         return math.inf

@@ -1,7 +1,7 @@
-"""The path of a simulated transfer and the receiver at its end.
+"""A simulated transfer's path, and the receiver at its end.
 
-Both are passive and keep order. So what becomes of a segment, and when its acknowledgement is back, is known as soon as
-it is sent; only an acknowledgement that is delayed may still be overtaken by the next segment.
+Both are passive and keep order. So a segment's outcome, and its acknowledgement's arrival, are known at its sending;
+only a delayed acknowledgement may still be overtaken by the next segment.
 """
 
 import math
@@ -18,10 +18,10 @@ _ROUNDING_S = 1e-9
 
 @dataclass(frozen=True)
 class PathSettings:
-    """The path, both ways. Rates are inf where the link is unlimited, the queue where it never overflows.
+    """The path, both ways. Rates are inf for an unlimited link, the queue for one without overflow.
 
-    `serialisation_s`: of a full segment; `last_s`: of the last one; `ack_s`: of an acknowledgement. `tuned`: whether
-    the receiver's window grows.
+    `serialisation_s`: a full segment's; `last_s`: the last one's; `ack_s`: an acknowledgement's. `tuned`: whether the
+    receiver's window grows.
     """
 
     rtt_s: float
@@ -35,9 +35,9 @@ class PathSettings:
 
 
 class _TunedWindow:
-    """Linux's receive window until the first loss, segments of an Ethernet's MTU: it grows by two with each segment.
+    """Linux's receive window until the first loss, in Ethernet segments: it grows by two with each segment.
 
-    Its limit, at first what a buffer of 128 kB holds, follows the largest number of segments in a round trip.
+    Its limit, at first 128 kB of buffer, follows the largest number of segments in a round trip.
     """
 
     def __init__(self, round_trip_s: float) -> None:
@@ -61,14 +61,13 @@ class _TunedWindow:
 class SimulatedPath:
     """A link with a queue, loss before it, and a receiver behind it.
 
-    `received` are the segments in the order in which they arrived for the first time. `acks` are on their way back:
-    each is a time and of how many of `received` it tells (all its selective blocks fit). `excess_losses`: of segments,
-    beyond the expected number; `excess_last`: of the last one. `lost`: packets lost at random, acknowledgements among
-    them.
+    `received`: segments by first arrival. `acks`: acknowledgements on their way back, as arrival time and number of
+    `received` covered (all selective blocks fit). `excess_losses`: lost segments beyond the expected number;
+    `excess_last`: the last segment's. `lost`: packets lost at random, acknowledgements among them.
     """
 
     def __init__(self, settings: PathSettings, segments: int, random: Callable[[], float]) -> None:
-        """`random`: numbers in [0, 1), one for each packet that enters the path, which decide whether it is lost."""
+        """`random`: numbers in [0, 1), one for each packet entering the path, for its random loss."""
         self.settings = settings
         self.segments = segments
         self.received: list[int] = []
@@ -82,7 +81,7 @@ class SimulatedPath:
         self._leaving: deque[float] = deque()
         self._free_s = 0.0
         self._back_free_s = 0.0
-        self._expected = 0  # the first segment that has not arrived
+        self._expected = 0  # the first missing segment
         self._quick_acks = QUICK_ACKS
         round_trip_s = settings.rtt_s + settings.serialisation_s
         self._window = _TunedWindow(round_trip_s) if settings.tuned else None
@@ -100,7 +99,7 @@ class SimulatedPath:
             return
         while leaving and leaving[0] <= now_s + _ROUNDING_S:
             leaving.popleft()
-        if len(leaving) > settings.queue_packets:  # one of them is in transmission
+        if len(leaving) > settings.queue_packets:  # one is in transmission
             return
         takes_s = settings.last_s if is_last else settings.serialisation_s
         arrival_s = (self._free_s if self._free_s > now_s else now_s) + takes_s
@@ -111,15 +110,15 @@ class SimulatedPath:
         self._receive(segment, arrival_s)
 
     def delayed_ack_s(self) -> float:
-        """When the acknowledgement that is delayed will be back, unless something is sent before; inf for none."""
+        """Arrival time of the delayed acknowledgement, unless something is sent before; inf for none."""
         return self._delayed_until_s + self.settings.ack_s + self.settings.rtt_s
 
     def send_delayed_ack(self) -> None:
-        """Lets the acknowledgement that is delayed go: it is now among `acks`, or lost."""
+        """Sends the delayed acknowledgement: it is now among `acks`, or lost."""
         self._acknowledge(self._delayed_until_s)
 
     def failure(self, segment: int) -> float:
-        """Probability that nothing comes back of a segment sent alone; of the only one missing, that it is lost."""
+        """Probability of no answer to a segment sent alone; for the only one missing, of its loss."""
         arrives = 1 - self.settings.loss
         if len(self.received) == self.segments - 1 and not self._arrived[segment]:
             return 1 - arrives

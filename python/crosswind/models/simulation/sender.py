@@ -1,7 +1,7 @@
-"""The sender of a simulated transfer: TCP with selective acknowledgements, RACK, PRR and tail loss probes, as in Linux.
+"""A simulated transfer's sender: TCP with selective acknowledgements, RACK, PRR and tail loss probes, as in Linux.
 
-RFC 6298 (timer), RFC 6675 and 8985 (SACK, RACK-TLP), RFC 6937 (PRR); the rules of Linux where it differs. Nothing in it
-is fitted to measurements.
+RFC 6298 (timer), RFC 6675 and 8985 (SACK, RACK-TLP), RFC 6937 (PRR); Linux's rules where it differs. Nothing in it is
+fitted to measurements.
 """
 
 import math
@@ -13,7 +13,7 @@ from crosswind.models.simulation.path import SimulatedPath
 
 _DUPLICATES = 3  # segments known to be received behind a hole before it counts as a loss at once
 _IN_FLIGHT, _LOST, _DELIVERED = 0, 1, 2
-_OPEN, _RECOVERY, _LOSS = 0, 1, 2  # what the sender knows of losses: none, one that it repairs, a timeout
+_OPEN, _RECOVERY, _LOSS = 0, 1, 2  # known losses: none, one under repair, a timeout
 
 _LONGEST_S = 120.0
 
@@ -31,11 +31,11 @@ class SenderSettings:
 
 
 class Sender:
-    """Sends the segments of one transfer over a path, until all have arrived.
+    """Sends one transfer's segments over a path, until all have arrived.
 
-    `excess_wait_s`: how much longer than expected timeouts have followed one another. A segment that is sent alone
-    after a timeout is acknowledged or not, whatever was before. So the expected wait is known, and what exceeds it is 0
-    in the mean over all transfers.
+    `excess_wait_s`: how much longer than expected consecutive timeouts took. A segment sent alone after a timeout is
+    acknowledged or not, whatever came before. So the expected wait is known, and the excess has mean 0 over all
+    transfers.
     """
 
     def __init__(self, settings: SenderSettings, path: SimulatedPath) -> None:
@@ -47,14 +47,14 @@ class Sender:
         self._sent_s = [0.0] * self._segments
         self._times_sent = bytearray(self._segments)
         self._una = self._nxt = 0
-        self._known = 0  # of what the path has received, how much has been acknowledged
+        self._known = 0  # the acknowledged part of the path's `received`
         self._flying = self._lost = 0
         self._sacked = 0
         self._state = _OPEN
         self._recover = 0  # the segment whose acknowledgement ends the repair
         self._prr_delivered = self._prr_out = self._prr_before = 0
-        self._in_order: deque[tuple[float, int]] = deque()  # what was sent, and when; also what has since arrived
-        self._rack = (-1.0, -1)  # when the latest segment that arrived was sent, and which it is
+        self._in_order: deque[tuple[float, int]] = deque()  # sent segments and their times; also those arrived since
+        self._rack = (-1.0, -1)  # sending time and index of the latest arrived segment
         self._rack_rtt_s = 0.0
         self._rto = RetransmissionTimeout(settings.handshake_s, settings.min_rto_s)
         self._timer_s = math.inf
@@ -63,7 +63,7 @@ class Sender:
         self._probe_end = -1
         self._most_out = 0
         self._limited = False
-        self._alone = False  # one timeout follows another, for a segment that is sent alone
+        self._alone = False  # consecutive timeouts, for a segment sent alone
         self._timed_out_s = 0.0
         self.excess_wait_s = 0.0
 
@@ -96,7 +96,7 @@ class Sender:
         self._transmit(now_s)
 
     def _arm(self, now_s: float) -> None:
-        """Starts the timer again: of a probe where nothing is being repaired, else of a retransmission."""
+        """Restarts the timer: for a probe if nothing is under repair, else for a retransmission."""
         out = self._nxt - self._una
         if not out:
             self._timer_s = math.inf
@@ -133,14 +133,14 @@ class Sender:
             self._arm(now_s)
 
     def _may_grow(self, out: int) -> bool:
-        """A window that is not used does not grow; in slow start it may become twice what was in flight."""
+        """An unused window does not grow; in slow start it may reach twice the flight size."""
         self._most_out = max(self._most_out, out)
         return self._limited or (
             self._control.cwnd < self._control.ssthresh and self._control.cwnd < 2 * self._most_out
         )
 
     def _deliver(self, now_s: float, known: int) -> int:
-        """Notes what an acknowledgement tells of. Returns: how many segments it is the first to tell of."""
+        """Notes an acknowledgement's segments. Returns: the number of newly acknowledged ones."""
         fate, rtt_s = self._fate, math.inf
         rack_s, rack_segment = self._rack
         for segment in self._path.received[self._known : known]:
@@ -172,7 +172,7 @@ class Sender:
         return max(0, delivered)
 
     def _mark_losses(self, now_s: float) -> int:
-        """RACK. Returns: 2 when a segment was found lost that had been retransmitted, 1 for others, 0 for none."""
+        """RACK. Returns: 2 for a newly lost segment with an earlier retransmission, 1 for others, 0 for none."""
         self._reordering_s = math.inf
         if not self._sacked and self._state == _OPEN:
             return 0
@@ -205,7 +205,7 @@ class Sender:
         self._state, self._recover, self._probe_end = _RECOVERY, self._nxt, -1
 
     def _reduce(self, delivered: int, *, advanced: bool, lost: bool) -> None:
-        """PRR: how much may be sent for what was delivered during a repair."""
+        """PRR: the allowance for delivered segments during a repair."""
         threshold = int(self._control.ssthresh)
         self._prr_delivered += delivered
         if self._flying > threshold:
@@ -258,14 +258,14 @@ class Sender:
         self._arm(now_s)
 
     def _end_probe(self) -> None:
-        """A probe that had to send a lost segment again has hidden a loss, which halves the window nevertheless."""
+        """A probe with a lost segment has hidden a loss; it halves the window nevertheless."""
         if self._state == _OPEN and self._times_sent[self._probe_end - 1] > 1:
             self._control.handle_loss()
             self._control.cwnd = int(self._control.ssthresh)
         self._probe_end = -1
 
     def _transmit(self, now_s: float) -> None:
-        """Sends what the windows allow: first what is lost, then what is new."""
+        """Sends lost segments first, then new ones, within the windows."""
         cwnd, lost_from = self._control.cwnd, self._una
         armed = self._timer_s < math.inf
         end = min(self._segments, self._una + self._settings.window_segments)
@@ -296,7 +296,7 @@ class Sender:
 
 
 class RetransmissionTimeout:
-    """The timeout from the round trips so far, doubled with each timeout that follows another.
+    """The timeout from the round trips so far, doubled with each consecutive timeout.
 
     Attributes: srtt_s: smoothed round trip. least_rtt_s: the shortest one. backoff: timeouts in a row.
     """
@@ -308,7 +308,7 @@ class RetransmissionTimeout:
         self.backoff = 0
 
     def measure(self, rtt_s: float) -> None:
-        """Takes in a round trip of a segment that was sent once."""
+        """Takes in a round trip from a segment sent once."""
         self.least_rtt_s = min(self.least_rtt_s, rtt_s)
         self._variation_s += (abs(rtt_s - self.srtt_s) - self._variation_s) / 4
         self.srtt_s += (rtt_s - self.srtt_s) / 8
@@ -320,7 +320,7 @@ class RetransmissionTimeout:
         return float(min(timeout_s * 2**self.backoff, _LONGEST_S))
 
     def expected_wait_s(self, failure: float) -> float:
-        """Of the timeouts that follow this one, each with the probability `failure` after the one before."""
+        """Expected wait in the timeouts after this one, each with the probability `failure` after the one before."""
         expected_s, reached = 0.0, failure
         timeout_s = self.seconds()
         while timeout_s < _LONGEST_S and reached > 0:
