@@ -1,13 +1,12 @@
-"""On which side of a place an effect lies, with a p-value of each: the one rule by which everything is decided.
+"""The side of a place an effect lies on, with a p-value for each: the one rule behind every decision.
 
-A question such as "is it less?" has a place of its own: no effect, or the smallest one that matters. Both answers are
-claims about that place, and each has to be shown.
+A question such as "is it less?" has its own place: no effect, or the smallest effect worth noting. Both answers are
+claims about this place, and each has to be shown.
 
-A claim that no effect at all would bear out too is a claim of absence: not worse, the same, within. It is about the
-statistic, and its limits allow for what chance may do that no repetition has shown (crosswind.stats.chance). A claim of
-more or less is about the statistic as well where repetitions bound what chance does to it. Where they do not, or where
-the effect is the same in every pair, it is about what most repetitions do, by the sign test of the pairs
-(crosswind.stats.majority): nothing is claimed of a mean then.
+A claim true also under no effect is a claim of absence: not worse, the same, within. It is about the statistic, with
+limits allowing for unseen events (crosswind.stats.chance). A claim of more or less is about the statistic as well, if
+repetitions bound the effect of chance on it. If they do not, or the effect is the same in every pair, it is about most
+repetitions, by a sign test of the pairs (crosswind.stats.majority), and claims nothing about a mean.
 """
 
 import math
@@ -26,12 +25,11 @@ from crosswind.stats.majority import median_estimate, repetitions_in_a_row, sign
 
 @dataclass(frozen=True)
 class Beyond:
-    """P-values, one-sided: each is small where its claim is shown.
+    """One-sided p-values: each is small where its claim is shown.
 
     Attributes: above, below: the effect is above a place, below it. not_below, not_above: it is there or above, there
         or below. at: it is just there. of_most: whether the claims are about most repetitions. not_less, not_more: as
-        not_below and not_above; where the claims are about most repetitions also because the effect of most of them is
-        on the other side of none.
+        not_below and not_above; for claims about most repetitions also if most effects are on the other side of none.
     """
 
     above: float
@@ -45,9 +43,9 @@ class Beyond:
 
 
 def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
-    """On which side of a place an effect lies; None where the design supports no claim.
+    """The side of a place an effect lies on; None where the design supports no claim.
 
-    Args: size: of the two numbers that are compared, in the effect's unit; 1 for a ratio.
+    Args: size: the two compared numbers' size, in the effect's unit; 1 for a ratio.
     """
     if effect.how == EXACT:
         over = _without_rounding(np.array([effect.value - place]), size)
@@ -67,7 +65,7 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
     other_side = _over(effect, 0.0, size=size)
     assert other_side is not None
     more, less = (sign_p(int(holds.sum()), holds.size) for holds in (other_side > 0, other_side < 0))
-    # What no effect would bear out too is shown by the limits of the statistic alone.
+    # Only the statistic's limits show claims true under no effect.
     return Beyond(
         above=signs.above if place >= 0 else above,
         below=signs.below if place <= 0 else below,
@@ -81,7 +79,7 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
 
 
 def is_of_most(effect: Effect, *, size: float) -> bool:
-    """Whether claims of more and less are about most repetitions: by their design, or because nothing spreads."""
+    """Whether claims about more and less concern most repetitions: by design, or for lack of spread."""
     if effect.how == EXACT:
         return False
     is_paired = effect.own is not None and effect.units > 1
@@ -89,13 +87,13 @@ def is_of_most(effect: Effect, *, size: float) -> bool:
 
 
 def _beyond(over: Array, p: Callable[[npt.NDArray[np.bool_]], float], *, of_most: bool) -> Beyond:
-    """Args: over: distances from a place. p: the p-value of a claim, from which of them bear it out."""
+    """Args: over: distances from a place. p: a claim's p-value, from the distances in its favour."""
     sides = p(over > 0), p(over < 0), p(over >= 0), p(over <= 0)
     return Beyond(*sides, at=p(np.equal(over, 0)), of_most=of_most)
 
 
 def _over(effect: Effect, place: float, *, size: float) -> Array | None:
-    """By how much the effect of each pair lies above a place; the sign alone counts."""
+    """Each pair's effect minus a place; only the sign counts."""
     if is_constant(effect, size=size):
         return _without_rounding(np.full(effect.units, effect.value - place), size)
     if effect.pairs is None:
@@ -103,7 +101,7 @@ def _over(effect: Effect, place: float, *, size: float) -> Array | None:
     reference, other = effect.pairs
     if not effect.is_ratio:
         return _without_rounding(other - reference - place, size)
-    # A ratio to what is not above 0 is on no side.
+    # A ratio to a number not above 0 is on no side.
     least = math.exp(place) * reference
     over = np.where(reference > 0, other - least, math.nan)
     return np.where(np.abs(over) <= ROUNDING * np.abs(least), 0.0, over)
@@ -114,7 +112,7 @@ def _without_rounding(over: Array, size: float) -> Array:
 
 
 def counts_of(effect: Effect, *, size: float) -> tuple[int, int]:
-    """In how many pairs the effect is below no effect, and above it; none of unpaired cells."""
+    """Counts of negative and positive pairs; none for unpaired cells."""
     over = _over(effect, 0.0, size=size)
     return (0, 0) if over is None else (int((over < 0).sum()), int((over > 0).sum()))
 
@@ -130,14 +128,14 @@ def agreeing_at(effect: Effect, place: float, *, size: float) -> int:
 
 
 def size_of(reference: Side, other: Side) -> float:
-    """The largest of the numbers of two sides, beside which rounding is nothing."""
+    """The largest number on two sides, the scale for rounding."""
     return max(side.units.largest for side in (reference, other))
 
 
 def effect_estimate(effect: Effect, *, size: float, level: float) -> Interval:
     """An effect with its interval; of what claims about most repetitions are made of, the median of the pairs.
 
-    Of so few pairs that no claim can be made, the effect of the statistic alone.
+    With too few pairs for any claim, the statistic's effect alone.
     """
     if not is_of_most(effect, size=size):
         return estimate_of(effect, level=level)
@@ -152,11 +150,10 @@ def effect_estimate(effect: Effect, *, size: float, level: float) -> Interval:
 
 
 def two_sided_p(effect: Effect, *, size: float) -> float | None:
-    """The p-value of no difference: of the statistic, or where its design supports no interval, in most repetitions.
+    """The p-value of no difference: in the statistic, or in most repetitions without a supported interval.
 
     Args:    as `beyond`.
-    Returns: None where it cannot be tested, where the pairs are too few for a sign test at 95 %, and where an effect
-             that is the same in every repetition is none at all.
+    Returns: None if untestable: too few pairs for a sign test at 95 %, or a zero effect in every repetition.
     """
     if not is_of_most(effect, size=size):
         return effect.p
@@ -169,6 +166,6 @@ def two_sided_p(effect: Effect, *, size: float) -> float | None:
 
 
 def without_rounding(effect: Effect, *, size: float) -> Effect:
-    """An effect that is the same every time, and none at all but for rounding, as none. Args: as `beyond`."""
+    """Sets a constant effect within rounding to 0. Args: as `beyond`."""
     every_time = effect.how == EXACT or is_constant(effect, size=size)
     return replace(effect, value=0.0) if every_time and abs(effect.value) <= ROUNDING * abs(size) else effect

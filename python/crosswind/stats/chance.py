@@ -1,4 +1,4 @@
-"""Unseen events: rare events in no repetition so far, which a claim of absence has to allow for.
+"""Unseen events: rare events in no repetition so far. A claim of absence has to allow for them.
 
 If a share q of repetitions has a costly event and none of them was drawn, no limit computed from the values covers. So
 a claim of absence rests on many repetitions touched by chance, or adds the cost of one event in the largest plausible
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from crosswind.stats.design import SEEN_UNITS
 
 TOUCHED = SEEN_UNITS
-"""Touched repetitions whose spread is enough for a limit without an allowance (docs/statistics.md)."""
+"""Touched repetitions with enough spread for a limit without an allowance (docs/statistics.md)."""
 
 ONE_SIDED = 0.4
-"""Factor of the tail probability of limits in skewed designs: on the side of the tail they err up to 2.5 times as often
-as stated (docs/statistics-reference.md)."""
+"""Factor on the tail probability in skewed designs: limits err up to 2.5 times as often as stated on the tail's side
+(docs/statistics-reference.md).
+"""
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,10 @@ class Chance:
     """The effect of chance on a statistic: seen in some repetitions, possible in others.
 
     Attributes:
-        touched: repetitions with an event; None: all of them.
+        touched: repetitions with an event; None: all.
         more, less: the largest increase and decrease of a repetition's statistic by one event, in its unit; infinite if
             unknown.
-        share: an upper bound of the share of repetitions with an event, from the settings of the cell.
+        share: an upper bound on the share of repetitions with an event, from the cell's settings.
         enough: touched repetitions needed for a limit without an allowance.
     """
 
@@ -41,9 +42,9 @@ class Chance:
         return self.is_seen(units) or math.isfinite(min(self.more, self.less) * self.share)
 
     def allowance(self, units: int, alpha: float) -> tuple[float, float]:
-        """The possible decrease and increase of the statistic by unseen events, one-sided at a level.
+        """The statistic's possible decrease and increase by unseen events, one-sided at a level.
 
-        Source: n repetitions have no event of share q with probability (1 - q)^n.
+        Source: n repetitions lack an event with share q with probability (1 - q)^n.
         """
         if self.is_seen(units):
             return 0.0, 0.0
@@ -51,13 +52,13 @@ class Chance:
         return share * self.less, share * self.more
 
     def seen_from(self, units: int) -> int | None:
-        """Repetitions with enough expected touched ones, at the rate so far; None at a rate of 0."""
+        """Repetitions with enough expected touched ones, at the rate so far; None at rate 0."""
         if self.touched is None:
             return self.enough
         return math.ceil(self.enough * units / self.touched) if self.touched else None
 
     def is_seen(self, units: int) -> bool:
-        """Whether enough of these repetitions are touched."""
+        """Whether enough repetitions are touched."""
         return (units if self.touched is None else min(units, self.touched)) >= self.enough
 
 
@@ -67,18 +68,18 @@ NO_CHANCE = Chance(more=0.0, less=0.0)
 
 @dataclass(frozen=True)
 class ChanceOfTwo:
-    """The effect of chance on two cells. Attributes: sizes: for a log ratio, the numbers of both cells."""
+    """The effect of chance on two cells. Attributes: sizes: for a log ratio, both cells' numbers."""
 
     reference: Chance = NO_CHANCE
     other: Chance = NO_CHANCE
     sizes: tuple[float, float] | None = None
 
     def is_known(self, units: int) -> bool:
-        """Whether the limits of both cells are finite."""
+        """Whether both cells' limits are finite."""
         return self.reference.is_known(units) and self.other.is_known(units)
 
     def allowance(self, units: int, alpha: float) -> tuple[float, float]:
-        """The possible decrease and increase of the effect by unseen events, on its scale."""
+        """The effect's possible decrease and increase by unseen events, on its scale."""
         less, more = self.other.allowance(units, alpha)
         reference_less, reference_more = self.reference.allowance(units, alpha)
         if self.sizes is None:
@@ -90,7 +91,7 @@ class ChanceOfTwo:
         )
 
     def seen_from(self, units: int) -> int | None:
-        """Pairs with enough expected touched repetitions of both cells; None at a rate of 0."""
+        """Pairs with enough expected touched repetitions in both cells; None at a rate of 0."""
         both = [chance.seen_from(units) for chance in (self.reference, self.other) if chance != NO_CHANCE]
         known = [needed for needed in both if needed is not None]
         return max(known, default=0) if len(known) == len(both) else None
@@ -100,13 +101,13 @@ ALL_SEEN = ChanceOfTwo()
 
 
 def expected_allowance(chance: Chance | ChanceOfTwo, units: int, repetitions: int, alpha: float) -> tuple[float, float]:
-    """The expected allowance after some repetitions, at the rate of touched ones so far. Args: units: those so far."""
+    """The expected allowance after some repetitions, at the rate so far. Args: units: repetitions so far."""
     seen = chance.seen_from(units)
     return (0.0, 0.0) if seen is not None and repetitions >= seen else chance.allowance(repetitions, alpha)
 
 
 def share_limit(units: int, alpha: float = 0.05) -> float:
-    """Upper limit of the share of an event with no occurrence in n repetitions (exact binomial, one-sided)."""
+    """Upper limit on an event's share without an occurrence in n repetitions (exact binomial, one-sided)."""
     return float(1 - alpha ** (1 / units))
 
 

@@ -1,7 +1,7 @@
-"""What a design supports, decided before anything was drawn: by repetitions, values and how heavy the tail may be.
+"""The intervals a design supports, decided before any draw: by repetitions, values and the tail's weight.
 
 Refusing an interval after a look at the values would show the lucky samples and hide the others (docs/decisions/0012).
-The numbers here are chosen so that the intervals in the coverage table of docs/statistics-reference.md hold.
+The numbers here keep the intervals' coverage in docs/statistics-reference.md.
 """
 
 import math
@@ -11,39 +11,39 @@ from enum import Enum
 from typing import Literal
 
 MIN_UNITS = 3
-"""Repetitions for any interval at all: two of them have a t of 12.7."""
+"""Minimum repetitions for any interval: two have a t of 12.7."""
 SKEWED_UNITS = 10
 SKEWED_EVENTS = 50
-"""Of a skewed mean: repetitions, and the delayed exchanges that are to be expected among all. With messages that are
-alike (ICC 0.2) 5 repetitions of 240 of mix cover 91 %, 10 cover 93 to 95 %."""
+"""For a skewed mean: repetitions, and the expected delayed exchanges among all. With similar
+messages (ICC 0.2) 5 repetitions with 240 from mix cover 91 %, 10 cover 93 to 95 %.
+"""
 WHOLLY_SKEWED_UNITS = 5
-"""Repetitions of a skewed mean where every exchange is delayed, as LN1: five of ten or more cover 95 to 96 %."""
+"""Repetitions for a skewed mean with every exchange delayed, as LN1: five with ten or more cover 95 to 96 %."""
 SEEN_UNITS = 15
-"""Minimum touched repetitions of a skewed design."""
+"""Minimum touched repetitions in a skewed design."""
 UNPAIRED_UNITS = 20
-"""Repetitions of a difference of skewed cells that are no pairs, which Welch's t judges alone."""
+"""Repetitions for a difference between unpaired skewed cells, judged by Welch's t alone."""
 HEAVY_UNITS = 100
 HEAVY_VALUES = 10_000
-"""Of a heavy mean: repetitions and values."""
+"""For a heavy mean: repetitions and values."""
 COEFFICIENT_UNITS = 20
 COEFFICIENT_EVENTS = 15
-"""Of a coefficient that is fitted to the means of many cells: repetitions of a cell, and delayed transfers to be
-expected in it."""
+"""For a coefficient fitted to many cells' means: repetitions per cell, and expected delayed transfers in it."""
 TRIMMED_VALUES = 100
-"""Of a trimmed mean: values, of which twenty are left out at each end."""
+"""For a trimmed mean: values, twenty of them cut at each end."""
 TAIL_VALUES = 20
-"""Of a quantile over several values a repetition: values to be expected beyond it."""
+"""For a quantile over several values a repetition: expected values beyond it."""
 TAIL_UNITS = 1
-"""Of a quantile: repetitions times the share of values beyond it; 20 repetitions for p95, 100 for p99."""
+"""For a quantile: repetitions times the share beyond it; 20 repetitions for p95, 100 for p99."""
 QUANTILE_UNITS = 5
 DELTA_UNITS = 5
-"""Repetitions of a quantile's interval, and of Cliff's delta."""
+"""Repetitions for a quantile's interval, and for Cliff's delta."""
 MESSAGES_BEYOND = 5
-"""Of a quantile that is taken of each repetition: values to be expected beyond it in each."""
+"""For a quantile in each repetition: expected values beyond it in each."""
 
 
 class Tail(Enum):
-    """How heavy the upper tail of a metric is by its design."""
+    """A metric's upper tail, by design."""
 
     LIGHT = "light"
     """Nothing delays an exchange at random."""
@@ -52,7 +52,7 @@ class Tail(Enum):
     HEAVY = "heavy"
     """The third moment is not finite."""
     INFINITE = "infinite"
-    """Nor is the variance, so that a mean has no interval, however many repetitions there are."""
+    """Without a variance too: a mean never has an interval."""
 
 
 NO_VARIANCE = (
@@ -63,12 +63,12 @@ NO_VARIANCE = (
 
 @dataclass(frozen=True)
 class Design:
-    """What is known of a metric of a cell before it is measured.
+    """Prior knowledge of a cell's metric.
 
     Attributes:
-        tail: see there. rate: the least share of values that something delays, in (0, 1]; 1 where that is not known.
-        is_wait: whether the tail is the upper one, so that a lower limit may stand without an upper one.
-        least: minimum repetitions of a mean. With a rate of 1 they are enough.
+        tail: see there. rate: the least share of delayed values, in (0, 1]; 1 if unknown.
+        is_wait: whether the tail is the upper one: a lower limit may then stand without an upper one.
+        least: minimum repetitions for a mean. With a rate of 1 they are enough.
         seen: repetitions with enough expected touched ones (crosswind.stats.chance); None if unknown.
     """
 
@@ -79,7 +79,7 @@ class Design:
     seen: int | None = None
 
     def joined(self, other: "Design") -> "Design":
-        """The design of a comparison: the heavier tail, and the rarer delays."""
+        """A comparison's design: the heavier tail, and the rarer delays."""
         tails = list(Tail)
         tail = tails[max(tails.index(self.tail), tails.index(other.tail))]
         skewed = [part for part in (self, other) if part.tail is not Tail.LIGHT]
@@ -91,7 +91,7 @@ class Design:
 
     @property
     def is_lopsided(self) -> bool:
-        """Whether limits err more often on one side: of skewed values, and of shares with bursty loss."""
+        """Whether limits err more often on one side: skewed values, and shares with bursty loss."""
         return self.tail is not Tail.LIGHT or self.least > 0
 
     def fewest(self, needed: int) -> int:
@@ -102,29 +102,28 @@ class Design:
 LIGHT = Design()
 
 QuantilesOf = Literal["cell", "difference", "ratio"]
-"""What an interval of the repetitions' own quantiles is of."""
+"""The subject of an interval from the repetitions' own quantiles."""
 
 _DELAYED_UNITS: dict[QuantilesOf, int] = {"cell": 10, "difference": 10, "ratio": 20}
 _HEAVY_UNITS: dict[QuantilesOf, int] = {"cell": 30, "difference": 30, "ratio": 100}
-"""Repetitions of such quantiles where something delays exchanges at random. A difference takes as many as a cell:
-beside a steady cell it is as skewed. With messages that are alike (ICC 0.2), 10 and 20 repetitions of a cell of LN2
-cover 92 and 93 %, 30 cover 94; its ratio covers 91 % with 20, 92 with 30 and 94 with 100, that of LN1 and of mix 94 to
-95 % with 20.
+"""Repetitions for such quantiles under random delays. A difference takes as many as a cell: beside a steady cell it is
+as skewed. With similar messages (ICC 0.2), 10 and 20 repetitions in an LN2 cell cover 92 and 93 %, 30 cover 94; its
+ratio covers 91 % with 20, 92 with 30 and 94 with 100, for LN1 and mix 94 to 95 % with 20.
 """
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """Why a design does not support an interval. needed: repetitions that would; None where no number does."""
+    """Why a design does not support an interval. needed: sufficient repetitions; None if no number is."""
 
     message: str
     needed: int | None
 
 
 def mean_shortage(design: Design, units: int, n: int) -> Shortage | None:
-    """What a mean, a trimmed mean or a difference of means lacks; None where its interval is supported.
+    """The shortage for a mean, a trimmed mean or a difference of means; None if its interval is supported.
 
-    Args: units: repetitions, or pairs of them. n: values in these.
+    Args: units: repetitions, or pairs. n: values in these.
     """
     if design.tail is Tail.INFINITE:
         return Shortage(NO_VARIANCE, None)
@@ -142,7 +141,7 @@ def mean_shortage(design: Design, units: int, n: int) -> Shortage | None:
 
 @dataclass(frozen=True)
 class Amount:
-    """How much a cell has of a metric, in which design. units: repetitions. n: values in these."""
+    """A cell's amount of data on a metric, with its design. units: repetitions. n: values in these."""
 
     design: Design
     units: int
@@ -150,7 +149,7 @@ class Amount:
 
     @property
     def needed_by_coefficients(self) -> float:
-        """Repetitions from which on the mean supports an interval of a coefficient; infinite where no number does."""
+        """Repetitions needed before the mean supports a coefficient's interval; infinite if no number is enough."""
         each = max(self.n / self.units, 1.0) if self.units else 1.0
         if self.design.tail is Tail.SKEWED:
             return max(COEFFICIENT_UNITS, _up(COEFFICIENT_EVENTS / (self.design.rate * each)))
@@ -159,8 +158,8 @@ class Amount:
 
 
 def coefficient_shortage(cells: Iterable[Amount]) -> Shortage | None:
-    """What a coefficient of a formula lacks that is fitted to the means of many cells; None where its interval is
-    supported: half of the cells have enough, so that few of which little is known do not prevent it.
+    """The shortage for a coefficient fitted to many cells' means; None if its interval is supported: half of the cells
+    have enough, so a few little-known ones do not prevent it.
     """
     amounts = list(cells)
     middle = (len(amounts) - 1) // 2
@@ -175,21 +174,21 @@ def coefficient_shortage(cells: Iterable[Amount]) -> Shortage | None:
 
 
 def unpaired_shortage(design: Design, units: int) -> Shortage | None:
-    """What cells lack that are no pairs, of which Welch's t alone makes the interval."""
+    """The shortage for unpaired cells, with an interval from Welch's t alone."""
     needed = MIN_UNITS if design.tail is Tail.LIGHT else UNPAIRED_UNITS
     return _shortage("an interval of cells with other seeds", needed, units)
 
 
 def trimmed_mean_shortage(units: int, n: int) -> Shortage | None:
-    """What a trimmed mean lacks; None where its interval is supported."""
+    """The shortage for a trimmed mean; None if its interval is supported."""
     each = max(n / units, 1.0) if units else 1.0
     return _shortage("an interval of a trimmed mean", max(MIN_UNITS, _up(TRIMMED_VALUES / each)), units)
 
 
 def quantile_shortage(q: float, units: int, n: int, least: int = 0) -> Shortage | None:
-    """What a quantile over several values a repetition lacks; None where its interval is supported.
+    """The shortage for a quantile over several values a repetition; None if its interval is supported.
 
-    Args: least: repetitions, at least.
+    Args: least: minimum repetitions.
     """
     beyond = min(q, 1 - q)
     each = max(n / units, 1.0) if units else 1.0
@@ -198,9 +197,9 @@ def quantile_shortage(q: float, units: int, n: int, least: int = 0) -> Shortage 
 
 
 def repetition_quantile_shortage(design: Design, q: float, units: int, *, of: QuantilesOf) -> Shortage | None:
-    """What the repetitions' own quantiles lack, of one cell or compared; None where their interval is supported.
+    """The shortage for the repetitions' own quantiles, in one cell or compared; None if their interval is supported.
 
-    Each has five values beyond it, so that even where a single value has no variance, they have one.
+    Each has five values beyond it: enough for a variance even if a single value has none.
     """
     what = f"an interval of {'' if of == 'cell' else f'a {of} of '}{quantile_name(q)}"
     if design.tail is Tail.LIGHT:
@@ -210,7 +209,7 @@ def repetition_quantile_shortage(design: Design, q: float, units: int, *, of: Qu
 
 
 def share_shortage(units: int, least: int = 0) -> Shortage | None:
-    """What a share lacks; None where its interval is supported. Args: least: repetitions where events come together."""
+    """The shortage for a share; None if its interval is supported. Args: least: repetitions for clustered events."""
     why = " where losses come together" if least > MIN_UNITS else ""
     return _shortage(f"an interval of a share{why}", max(MIN_UNITS, least), units)
 

@@ -1,7 +1,7 @@
-"""Whether the repetitions of a cell are alike: what an interval over repetitions takes for granted.
+"""Checks the exchangeability of a cell's repetitions, assumed by every interval over them.
 
-Repetitions are taken to be exchangeable: none is slower for being later, and none resembles its neighbour. Messages of
-one repetition need not be independent, and how alike they are says what they are worth.
+None is slower for being later, and none resembles its neighbour. Messages in one repetition need not be independent;
+their similarity decides their effective number.
 """
 
 import math
@@ -20,16 +20,16 @@ MIN_ORDERED = 8
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How alike the repetitions of a cell are in one metric.
+    """The similarity of a cell's repetitions in one metric.
 
     Attributes:
-        drift: rank correlation of a repetition's mean with its place in the run, in [-1, 1]. drift_p: two-sided, of
-        none. lag1: correlation of a repetition's mean with the next one's. lag1_p: two-sided, of none. Of less than
-            MIN_ORDERED repetitions all four are None.
-        icc: how alike the messages of a repetition are: the share of the variance that lies between repetitions
-            (Fisher's intraclass correlation), at most 1; below 0 where they differ less than chance would have it.
-            None where every repetition has one message.
-        effective_n: how many independent messages have a mean that is as sure; None where repetitions do not differ.
+        drift: rank correlation of a repetition's mean with its place in the run, in [-1, 1]. drift_p: two-sided, for
+        none. lag1: correlation of a repetition's mean with the next one's. lag1_p: two-sided, for none. All four are
+            None below MIN_ORDERED repetitions.
+        icc: similarity of messages within a repetition: the share of variance between repetitions (Fisher's intraclass
+            correlation), at most 1; below 0 if they differ less than by chance. None with one message in every
+            repetition.
+        effective_n: number of independent messages giving an equally sure mean; None without differences.
     """
 
     drift: float | None
@@ -41,7 +41,7 @@ class Diagnostics:
 
 
 def diagnostics_of(units: Repetitions) -> Diagnostics:
-    """The diagnostics of the values of a cell. Raises: TooFewSamples without a value."""
+    """A cell's diagnostics. Raises: TooFewSamples without a value."""
     means = units.means
     ordered = means.size >= MIN_ORDERED and float(np.ptp(means)) > 0
     ranks = _centred_ranks(means)
@@ -54,9 +54,9 @@ def diagnostics_of(units: Repetitions) -> Diagnostics:
 
 
 def intraclass_correlation(units: Repetitions) -> float | None:
-    """The share of the variance that lies between repetitions, by one-way analysis of variance.
+    """The share of variance between repetitions, by one-way analysis of variance.
 
-    Returns: None below two repetitions, with one message in each, and where no value differs.
+    Returns: None below two repetitions, with one message in each, or with equal values.
     Source:  Donner, International Statistical Review 54 (1986), eq. 2.1.
     """
     sizes = units.sizes[units.sizes > 0]
@@ -78,8 +78,8 @@ def _centred_ranks(values: Array) -> Array:
 
 
 def _drift(ranks: Array) -> tuple[float, float]:
-    """Spearman's rank correlation with the order, and its p-value: Student's t finds far more than its level where many
-    cells are tested, of 8 repetitions more than twice as much.
+    """Spearman's rank correlation with the order, and its p-value: Student's t exceeds its level over many tested
+    cells, for 8 repetitions more than twofold.
     """
     order = np.arange(ranks.size) - (ranks.size - 1) / 2
     correlation = float(ranks @ order) / math.sqrt(float(ranks @ ranks) * float(order @ order))
@@ -87,7 +87,7 @@ def _drift(ranks: Array) -> tuple[float, float]:
 
 
 def _lag1(ranks: Array) -> tuple[float, float]:
-    """Correlation of the ranks of neighbours; ranks, because one slow repetition would hide it."""
+    """Correlation between neighbours' ranks; ranks, because one slow repetition would hide it."""
     square = float(ranks @ ranks)
     correlation = float(ranks[1:] @ ranks[:-1]) / square
     # Wald & Wolfowitz (1943): the mean is -1/n.

@@ -1,7 +1,7 @@
-"""How far two cells lie apart.
+"""Differences between two cells.
 
-Cells of one run share their blocks and their seeds: repetition r of both meets the same losses at about the same time.
-So they are compared repetition by repetition (paired), where every repetition of the one has its match in the other;
+Cells in one run share their blocks and their seeds: repetition r meets the same losses in both at about the same time.
+So they are compared repetition by repetition (paired), if every repetition of one cell has its match in the other;
 otherwise by Welch's interval and a permutation test (unpaired).
 """
 
@@ -35,10 +35,10 @@ from crosswind.stats.repetitions import RepetitionKey, Repetitions
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two cells that are compared.
+    """One of two compared cells.
 
-    Attributes: exact: whether its values come out the same every time. is_share: whether each is 0 or 1. event: what
-        chance may do to a statistic.
+    Attributes: exact: whether its values come out the same every time. is_share: whether each is 0 or 1. event: the
+        possible effect of chance on a statistic.
     """
 
     units: Repetitions
@@ -48,7 +48,7 @@ class Side:
     event: Callable[[ComparedStatistic, Repetitions], Chance] | None = field(default=None, repr=False)
 
     def chance(self, statistic: ComparedStatistic, units: Repetitions | None = None) -> Chance:
-        """The unseen events of a statistic. Args: units: a subset of the repetitions."""
+        """A statistic's unseen events. Args: units: a subset of the repetitions."""
         if self.exact:
             return NO_CHANCE
         if self.is_share:
@@ -61,7 +61,7 @@ class Side:
 def difference(reference: Side, other: Side, statistic: ComparedStatistic = "mean") -> Effect:
     """other - reference. Raises: TooFewSamples where a statistic does not exist.
 
-    Of shares that are not the same in every repetition it is never surer than that of independent exchanges.
+    A difference of inconstant shares is never surer than one between independent exchanges.
     """
     effect = _effect(reference, other, statistic, is_ratio=False)
     if reference.is_share and other.is_share and not is_constant(effect, size=1.0):
@@ -70,7 +70,7 @@ def difference(reference: Side, other: Side, statistic: ComparedStatistic = "mea
 
 
 def independent_at_best(effect: Effect, reference: Side, other: Side) -> Effect:
-    """A difference of two shares, but never surer than that of independent exchanges."""
+    """A difference of two shares, never surer than one between independent exchanges."""
     sides = [reference, other]
     pairs = pairs_of(reference.units, other.units)
     if effect.how == PAIRED and pairs is not None:
@@ -84,17 +84,17 @@ def ratio(reference: Side, other: Side, statistic: ComparedStatistic = "mean") -
 
 
 def pairs_of(reference: Repetitions, other: Repetitions) -> list[RepetitionKey] | None:
-    """The repetitions that two cells have in common, with the same seeds; None unless one cell has no others."""
+    """Repetitions common to two cells, with equal seeds; None unless one cell has no others."""
     keys = set(other.keys)
     common = [key for key in reference.keys if key in keys]
     return common if common and len(common) == min(reference.count, other.count) else None
 
 
 def statistic_of(units: Repetitions, statistic: ComparedStatistic, *, exact: bool = False) -> Linearised:
-    """A statistic of a cell. Of a quantile it is the mean of those of the repetitions.
+    """A cell's statistic. A quantile is the mean over the repetitions' own.
 
-    Args:   exact: whether the values come out the same every time, so that a quantile of few of them is exact too.
-    Raises: TooFewSamples where repetitions have too few values for one of their own.
+    Args:   exact: whether the values come out the same every time: a quantile of few is then exact too.
+    Raises: TooFewSamples for repetitions with too few values for their own.
     """
     if statistic == "mean":
         return mean_of(units)
@@ -115,7 +115,7 @@ def statistic_of(units: Repetitions, statistic: ComparedStatistic, *, exact: boo
 
 
 def own_values(units: Repetitions, statistic: ComparedStatistic) -> Array:
-    """A statistic of each repetition by itself, shape (units,)."""
+    """Each repetition's own statistic, shape (units,)."""
     if statistic == "mean":
         return units.means
     if statistic == "trimmed":
@@ -157,7 +157,7 @@ def _effect(reference: Side, other: Side, statistic: ComparedStatistic, *, is_ra
 
 
 def _paired(a: Repetitions, b: Repetitions, statistic: ComparedStatistic) -> tuple[Repetitions, Repetitions]:
-    """The pairs in which exchanges succeeded. Raises: TooFewSamples where they did in one of the two cells alone."""
+    """The pairs with successful exchanges. Raises: TooFewSamples for success in only one of the two cells."""
     if np.any((a.sizes > 0) != (b.sizes > 0)):
         raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
     for units in (a, b):
@@ -167,14 +167,14 @@ def _paired(a: Repetitions, b: Repetitions, statistic: ComparedStatistic) -> tup
 
 
 def _refuse_all_timed_out(units: Repetitions, statistic: ComparedStatistic) -> None:
-    """A repetition whose exchanges all timed out has no trimmed mean, and its quantiles are unknown."""
+    """A repetition with only timeouts has no trimmed mean, and unknown quantiles."""
     if statistic != "mean" and np.any((units.sizes == 0) & (units.censored > 0)):
         raise TooFewSamples("in a repetition no exchange succeeded")
 
 
 @dataclass(frozen=True)
 class _Needs:
-    """What is compared, in which design, on which scale, and what chance may do to it."""
+    """A comparison's statistic, design, scale, and unseen events."""
 
     design: Design
     statistic: ComparedStatistic
@@ -182,7 +182,7 @@ class _Needs:
     chance: ChanceOfTwo
 
     def shortage(self, units: int, n: int) -> Shortage | None:
-        """What the interval lacks. Args: units: repetitions, or pairs of them. n: values in these."""
+        """The interval's shortage. Args: units: repetitions, or pairs. n: values in these."""
         if isinstance(self.statistic, str):
             few = trimmed_mean_shortage(units, n) if self.statistic == "trimmed" else None
             return mean_shortage(self.design, units, n) or few
@@ -192,7 +192,7 @@ class _Needs:
 
 
 def _of_one(linear: Linearised, needs: _Needs, how: str, n: int | None = None) -> Effect:
-    """An effect whose error is that of one set of contributions."""
+    """An effect with its error from one set of contributions."""
     of_one_cell = linear.n if how == CONSTANT else linear.n // 2
     short = needs.shortage(linear.units, of_one_cell)
     shortage = None if short is None else short.message
@@ -247,29 +247,29 @@ def _on_scale(of: Linearised, *, is_ratio: bool) -> Linearised:
 
 
 def _welch(a: Linearised, b: Linearised) -> float:
-    """Degrees of freedom of Welch and Satterthwaite."""
+    """Welch's and Satterthwaite's degrees of freedom."""
     squares = a.error**2, b.error**2
     below = squares[0] ** 2 / a.freedom + squares[1] ** 2 / b.freedom
     return sum(squares) ** 2 / below if below > 0 else float(a.freedom + b.freedom)
 
 
 def no_surer_than_independent(effect: Effect, random: Sequence[Repetitions]) -> Effect:
-    """A difference of shares with the larger of its own standard error and that of independent exchanges.
+    """A difference of shares with the larger standard error: its own, or that between independent exchanges.
 
-    Args: random: the values, 0 or 1, of those of both cells that are not exact.
+    Args: random: the values, 0 or 1, in the inexact ones among both cells.
     """
     if effect.how == EXACT or effect.units < MIN_UNITS:
         return effect
     least = math.hypot(*(_independent_error(units) for units in random))
     if effect.error >= least:
         return effect
-    # Its test is that of the interval: a permutation would know how repetitions differ alone.
+    # The interval's own test: a permutation would only know the differences between repetitions.
     shortage = None if effect.needed is None else effect.shortage
     return replace(effect, linear=None, sides=None, error=least, shortage=shortage)
 
 
 def _independent_error(units: Repetitions) -> float:
-    """The standard error of a share of independent exchanges, with one more of either kind.
+    """The standard error of a share over independent exchanges, with one more of either kind.
 
     Source: Agresti & Caffo, The American Statistician 54 (2000).
     """

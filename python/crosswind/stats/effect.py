@@ -1,6 +1,6 @@
-"""An effect: how far two cells lie apart, as a difference or a ratio, with its interval and its test.
+"""An effect between two cells, as a difference or a ratio, with its interval and its test.
 
-A positive difference means that `other` is larger than `reference`.
+A positive difference means a larger `other` than `reference`.
 """
 
 import math
@@ -24,17 +24,17 @@ WELCH = "Welch's t over repetitions"
 PAIRED = "paired by repetition"
 CONSTANT = "against an exact number"
 CLAIM = "limits over repetitions, with what chance may do that none has shown"
-"""The method of claim limits."""
+"""The method for claim limits."""
 
 ComparedStatistic = float | Literal["mean", "trimmed"]
-"""What is compared: "mean" (of flags: a share), "trimmed", or a quantile in (0, 1)."""
+"""The compared statistic: "mean" (for flags: a share), "trimmed", or a quantile in (0, 1)."""
 
 _LEAST_P = 1e-9
 _HALVINGS = 40
-"""To find a p-value as the level of a limit."""
+"""Steps to find a p-value as a limit's level."""
 
 ROUNDING = 1e-12
-"""Of the size of what is compared: what rounding leaves of numbers that are the same."""
+"""Relative to the compared numbers: rounding errors between equal ones."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Effect:
     """A difference, or the logarithm of a ratio.
 
     Attributes:
-        value: of the effect. parts: as of `Linearised`, of the pairs, or of the random side beside an exact one; of two
-            unpaired cells the contributions of both, one after the other. error, freedom: of its standard error.
-        n: values of both cells. units: repetitions of the smaller one. design: of both. how: PAIRED, WELCH, CONSTANT or
-            EXACT. is_ratio: whether `value` is a logarithm. shortage: why there is no interval, else None; needed:
-            repetitions of each that would do, where that is known.
+        value: the effect's. parts: as in `Linearised`, from the pairs, or from the random side beside an exact one; for
+            two unpaired cells both cells' contributions, one after the other. error, freedom: its standard error's.
+        n: values in both cells. units: the smaller one's repetitions. design: both cells'. how: PAIRED, WELCH, CONSTANT
+            or EXACT. is_ratio: whether `value` is a logarithm. shortage: why there is no interval, else None; needed:
+            sufficient repetitions of each, if known.
         chance: its unseen events.
-        sides: of two unpaired cells what is permuted. own: of pairs, the statistic of each repetition of both cells.
+        sides: for two unpaired cells the permuted values. own: for pairs, both cells' statistics by repetition.
     """
 
     value: float
@@ -68,12 +68,12 @@ class Effect:
 
     @cached_property
     def pairs(self) -> tuple[Array, Array] | None:
-        """The statistic in each repetition of the reference and of the other cell; None of unpaired cells."""
+        """The reference's and the other cell's statistic in each repetition; None for unpaired cells."""
         return None if self.own is None else self.own()
 
     @cached_property
     def of_pairs(self) -> Array | None:
-        """The effect in each pair, a ratio as a ratio; None of unpaired cells, and of ratios of what is not above 0."""
+        """Each pair's effect, a ratio as a ratio; None for unpaired cells, and for ratios to numbers not above 0."""
         if self.pairs is None:
             return None
         reference, other = self.pairs
@@ -83,7 +83,7 @@ class Effect:
 
     @property
     def is_claimable(self) -> bool:
-        """Whether the limits of the statistic support every claim, without an allowance."""
+        """Whether the statistic's limits support every claim, without an allowance."""
         return self.error > 0 and self.shortage is None and self.is_bounded and self.has_nothing_unseen
 
     @property
@@ -101,12 +101,12 @@ class Effect:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the effect of a pair, or what stands for it in two independent sets."""
+        """Standard deviation of a pair's effect, or its equivalent for two independent sets."""
         return self.error * math.sqrt(self.units)
 
     @cached_property
     def p(self) -> float | None:
-        """Two-sided p-value of no difference at all; None where the design supports no claim about the statistic."""
+        """Two-sided p-value of no difference at all; None where the design supports no claim about it."""
         if self.how == EXACT or not self.is_claimable:
             return None
         if self.sides is not None and sum(side.size for side in self.sides) <= MAX_PERMUTED:
@@ -114,18 +114,18 @@ class Effect:
         return min(1.0, 2 * self.student_p(abs(self.value), above=self.value > 0))
 
     def limits(self, level: float) -> tuple[float, float]:
-        """The two-sided interval of the effect itself."""
+        """The effect's own two-sided interval."""
         if self.linear is not None:
             return limits(self.linear, self.design, level)
         half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
         return self.value - half, self.value + half
 
     def p_at_most(self, place: float) -> float:
-        """One-sided p-value of the effect being `place` or less: small where it is clearly above."""
+        """One-sided p-value for at most `place`: small if the effect is clearly above."""
         return self._p(self.value - place, above=True)
 
     def p_at_least(self, place: float) -> float:
-        """One-sided p-value of the effect being `place` or more: small where it is clearly below."""
+        """One-sided p-value for at least `place`: small if the effect is clearly below."""
         return self._p(place - self.value, above=False)
 
     def _p(self, over: float, *, above: bool) -> float:
@@ -155,7 +155,7 @@ class Effect:
         return fewest(is_enough) if distance > 0 and self.units > 1 else None
 
     def claim_limit(self, alpha: float, *, upper: bool) -> float:
-        """The one-sided limit of a claim, allowance included."""
+        """A claim's one-sided limit, allowance included."""
         tail = self._tail(alpha)
         half = float(special.stdtrit(self.freedom, 1 - tail)) * self.error
         low, high = self.value - half, self.value + half
@@ -165,7 +165,7 @@ class Effect:
         return high + more if upper else low - less
 
     def _tail(self, alpha: float) -> float:
-        """The tail probability of a limit that errs at a level."""
+        """The tail probability behind a limit at a level."""
         return alpha * ONE_SIDED if self.design.is_lopsided else alpha
 
     def _has_allowance(self, *, upper: bool) -> bool:
@@ -181,18 +181,18 @@ class Effect:
         # With few touched repetitions, many resamples have none: the allowance covers these.
         is_resampled = self.design.tail is not Tail.LIGHT and not self._has_allowance(upper=not above)
         if self.linear is not None and is_resampled and self.units <= MAX_RESAMPLED:
-            # The larger of the two p-values belongs to the wider of the two limits.
+            # The larger p-value belongs to the wider limit.
             drawn = self.linear.resampled_t
             beyond = int(np.sum(drawn >= t) if above else np.sum(drawn <= -t))
             p = max(p, (beyond + 1) / (drawn.size + 1))
         return min(1.0, p / ONE_SIDED)
 
     def student_p(self, over: float, *, above: bool) -> float:
-        """One-sided p-value by Student's t; of pairs that have a few values again and again the larger of it and of a
-        sign-flip test's.
+        """One-sided p-value by Student's t; for pairs with a few repeated values the larger one of it and a sign-flip
+        test's.
 
-        Student's t takes what spreads for normal: of two values, each in half of the pairs, it finds far more than its
-        level. Args: over: how far the effect lies beyond a place, on the side that is claimed.
+        Student's t assumes normality: with two values, each in half of the pairs, it exceeds its level by far.
+        Args: over: the effect's distance beyond a place, on the claimed side.
         """
         p = float(special.stdtr(self.freedom, -over / self.error))
         if self.linear is None:
@@ -201,12 +201,12 @@ class Effect:
         return max(p, sign_flip_p(distances)) if is_tied(distances) else p
 
     def has_ties(self, place: float) -> bool:
-        """Whether a sign-flip test judges on which side of a place the effect lies."""
+        """Whether a sign-flip test judges the effect's side of a place."""
         return self.linear is not None and is_tied(self.value - place + self.linear.parts)
 
 
 def of_one(linear: Linearised, design: Design, chance: Chance) -> Effect:
-    """A statistic of a single cell."""
+    """A single cell's statistic."""
     of_chance = ChanceOfTwo(other=chance)
     return Effect(
         linear.value, linear, linear.error, linear.freedom, linear.n, linear.units, design, CONSTANT, is_ratio=False,
@@ -246,7 +246,7 @@ def _shown(effect: Effect, end: float) -> float | None:
 def is_constant(effect: Effect, *, size: float) -> bool:
     """Whether an effect is the same in every one of at least two repetitions, but for rounding.
 
-    Args: size: of the two numbers that are compared, in the effect's unit; 1 for a ratio.
+    Args: size: the two compared numbers' size, in the effect's unit; 1 for a ratio.
     """
     if effect.how not in (PAIRED, CONSTANT) or effect.linear is None or effect.units < 2:
         return False

@@ -1,7 +1,7 @@
-"""An estimate: value, interval, n, level and method, which never travel apart.
+"""An estimate: value, interval, n, level and method, always together.
 
-A number without an interval says why it has none. Where only one end of an interval is known, that end is a bound and
-is called one. Where nothing was left to chance, the number is exact and has no interval.
+A number without an interval says why it has none. An interval with one known end is called a bound. A number without
+any randomness is exact and has no interval.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 EXACT = "exact"
-"""The method of a number that comes out the same every time."""
+"""The method for a number equal every time."""
 
 NO_INTERVAL = "none"
-"""The method of a number that has no interval."""
+"""The method for a number without an interval."""
 
 MOST = "the median of the repetitions, by a sign test"
 """The method of an estimate that is of most repetitions, and not of a statistic of all values."""
@@ -21,9 +21,9 @@ Limits = tuple[float, float]
 
 
 class TooFewSamples(ValueError):  # noqa: N818 - the field's words: it is an answer, not a malfunction
-    """The samples do not support the estimate asked for.
+    """The samples do not support the requested estimate.
 
-    Args: message: why, and what would be enough. needed: how many units or samples that is, where it is known.
+    Args: message: why, and the remedy. needed: sufficient units or samples, if known.
     """
 
     def __init__(self, message: str, *, needed: int | None = None) -> None:

@@ -1,10 +1,10 @@
-"""Least squares of t = a + b·e^(c·x), for one series or for thousands of resamples of it at once.
+"""Least squares of t = a + b·e^(c·x), for one series or thousands of its resamples at once.
 
 For a given c the problem is linear in a and b, so only c is searched: variable projection. With s = (x - x0)/range and
-u = c·range the curve is alpha + beta·g(s), g = (e^(u·s) - 1)/u, which passes smoothly through a straight line at u = 0.
+u = c·range the curve is alpha + beta·g(s), g = (e^(u·s) - 1)/u, with a smooth passage through a straight line at u = 0.
 A grid over u finds the best interval, bisection of the derivative the maximum in it.
 
-What holds: where the best u is an end of the grid, the samples do not bound c, and `at_end` says so.
+If the best u is an end of the grid, the samples do not bound c, and `at_end` says so.
 """
 
 import math
@@ -17,14 +17,14 @@ from crosswind.stats.arrays import Array
 from crosswind.stats.estimate import TooFewSamples
 
 MIN_PLACES = 4
-"""Three parameters fit any three places, so only a fourth can show that they are wrong."""
+"""Three parameters fit any three places, so only a fourth can show them to be wrong."""
 LOW, HIGH = -6.0, 12.0
-"""Ends of the search for c·range: the curve's slope changes by e^-6 to e^12 from one end of x to the other."""
+"""Ends for the search over c·range: the curve's slope changes by e^-6 to e^12 from one end of x to the other."""
 
 _STEP = 0.1
 _BISECTIONS = 50
 _NEARLY_STRAIGHT = 1e-4  # a smaller |u| is replaced by the first terms of the series in u
-_ZERO = 1e-9  # the u that stands for 0, where a and b have no value
+_ZERO = 1e-9  # the u in place of 0, where a and b have no value
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Exponential:
 
 
 def fit_exponential(x: npt.ArrayLike, t: npt.ArrayLike, weights: npt.ArrayLike) -> Exponential:
-    """The curve with the least weighted squares, for each row of t.
+    """The curve with the least weighted squares, for each row in t.
 
     Args:    x: shape (places,), at least MIN_PLACES different ones. t: shape (curves, places), one mean a place.
-             weights: shape (places,), samples behind each mean: the fit is then that of all samples.
+             weights: shape (places,), samples behind each mean: the fit is then over all samples.
     Raises:  TooFewSamples with fewer places; ValueError when shapes disagree.
     Source:  Golub & Pereyra, SIAM J. Numer. Anal. 10 (1973).
     """
@@ -88,8 +88,8 @@ def fit_exponential(x: npt.ArrayLike, t: npt.ArrayLike, weights: npt.ArrayLike) 
 def aicc(unexplained: float, samples: int, parameters: int) -> float:
     """Akaike's criterion for a least-squares fit, corrected for few samples; the smaller, the better.
 
-    Args:    unexplained: sum of squares, above 0. parameters: of the curve; the variance is counted besides.
-    Returns: infinity where samples are too few for so many parameters.
+    Args:    unexplained: sum of squares, above 0. parameters: the curve's; the variance is counted besides.
+    Returns: infinity with too few samples for so many parameters.
     Source:  Hurvich & Tsai, Biometrika 76 (1989).
     """
     k = parameters + 1
@@ -109,7 +109,7 @@ def _shape(s: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _best_u(deviations: Array, weight: Array, s: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """The u that explains each curve best, and whether it is an end of the search, each of shape (curves,)."""
+    """Each curve's best u, and whether it is an end of the search, each of shape (curves,)."""
     grid = np.arange(round(LOW / _STEP), round(HIGH / _STEP) + 1, dtype=np.float64) * _STEP
     best = np.argmax(_explained(deviations, weight, s, grid), axis=1)
     at_end = (best == 0) | (best == grid.size - 1)
@@ -118,14 +118,14 @@ def _best_u(deviations: Array, weight: Array, s: Array) -> tuple[Array, npt.NDAr
 
 
 def _explained(deviations: Array, weight: Array, s: Array, u: Array) -> Array:
-    """Squares that each curve's best fit explains at each u, shape (curves, len(u))."""
+    """Squares explained by each curve's best fit at each u, shape (curves, len(u))."""
     g, _ = _shape(s, u)
     centred = g - (g @ weight)[:, None]
     return np.asarray(((deviations * weight) @ centred.T) ** 2 / (centred**2 @ weight))
 
 
 def _maximum(deviations: Array, weight: Array, s: Array, low: Array, high: Array) -> Array:
-    """Where what the curve explains stops growing with u, between low and high."""
+    """The maximum over u of the explained squares, between low and high."""
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         g, slope = _shape(s, middle)

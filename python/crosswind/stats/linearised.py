@@ -1,8 +1,8 @@
-"""A statistic as its value and what each repetition contributes to its error; intervals and tests of it.
+"""A statistic's value and each repetition's contribution to its error; intervals and tests for it.
 
-Of a ratio such as a mean over all messages, repetition u contributes d_u = U (s_u - m n_u) / N, with U repetitions of
-n_u messages whose values add up to s_u. The standard error is that of the mean of the d_u. The difference of two
-statistics of the same repetitions has the differences of their contributions, which is what makes a comparison paired.
+In a ratio such as a mean over all messages, repetition u contributes d_u = U (s_u - m n_u) / N, with U repetitions of
+n_u messages with values adding up to s_u. The standard error is that of the mean over d_u. The difference between two
+statistics over the same repetitions has the differences of their contributions; this makes a comparison paired.
 
 Source: Cochran, Sampling Techniques (1977), section 6.3; Davison & Hinkley 1997, sections 2.4 and 2.7.
 """
@@ -21,11 +21,12 @@ from crosswind.stats.repetitions import Repetitions
 
 RESAMPLES = 1999
 MAX_RESAMPLED = 1000
-"""Units that are resampled; with more, Student's t is as good."""
+"""Maximum units for resampling; with more, Student's t is as good."""
 
 LEAST_SPREAD = 0.01
-"""Of the standard error: resamples with less of it show no error. Where a few repetitions alone hold what spreads, as a
-lost SYN among 200 connections, a resample without them has next to none, and its t may be any number."""
+"""A share of the standard error: resamples below it show none. If a few repetitions alone hold the spread, as a lost
+SYN among 200 connections, a resample without them has next to none, and its t may be any number.
+"""
 
 NO_SPREAD = "the repetitions do not differ at all, so nothing shows the uncertainty"
 UNBOUNDED = "too few repetitions differ from the others to bound it: resamples without them do not spread"
@@ -36,9 +37,9 @@ WIDER = "Student's t and studentised bootstrap over repetitions, the wider limit
 
 @dataclass(frozen=True)
 class Linearised:
-    """A statistic. value: in its unit. parts: shape (units,), what each repetition contributes; their mean is 0.
+    """A statistic. value: in its unit. parts: shape (units,), each repetition's contribution; their mean is 0.
 
-    n: values it rests on. left_out: repetitions that say nothing of its error, as trimmed ones.
+    n: values behind it. left_out: repetitions uninformative about its error, as trimmed ones.
     """
 
     value: float
@@ -48,24 +49,24 @@ class Linearised:
 
     @property
     def units(self) -> int:
-        """Repetitions that it rests on."""
+        """The number of repetitions behind it."""
         return self.parts.size
 
     @functools.cached_property
     def error(self) -> float:
-        """The standard error; 0 for a single unit, which shows none."""
+        """The standard error; 0 for a single unit, as it shows none."""
         units = self.parts.size
         if units < 2:
             return 0.0
         squares = float(self.parts @ self.parts)
-        # What rounding leaves of contributions that are all the same is not a spread.
+        # Rounding errors in equal contributions are not a spread.
         scale = max(abs(self.value), 1e-300)
         error = float(np.sqrt(squares / (units * (units - 1))))
         return error if error > 1e-14 * scale else 0.0
 
     @functools.cached_property
     def resampled_t(self) -> Array:
-        """(statistic - value) / error of resamples, shape (RESAMPLES,), unlimited where a resample hardly spreads.
+        """(statistic - value) / error over resamples, shape (RESAMPLES,), unlimited where a resample hardly spreads.
 
         The same number of units gives the same resamples.
         """
@@ -79,12 +80,12 @@ class Linearised:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom of the error."""
+        """The error's degrees of freedom."""
         return max(self.parts.size - self.left_out - 1, 1)
 
 
 def mean_of(units: Repetitions) -> Linearised:
-    """The mean of all values, a ratio of sums over the repetitions. Raises: TooFewSamples without a value."""
+    """The mean over all values, a ratio of sums over the repetitions. Raises: TooFewSamples without a value."""
     centre, n = units.centre, units.values.size
     used = units.sizes > 0
     sums, sizes = units.sums[used], units.sizes[used]
@@ -93,10 +94,10 @@ def mean_of(units: Repetitions) -> Linearised:
 
 
 def widened_percentiles(best: Array, resampled: Array, units: int, level: float) -> tuple[Array, Array]:
-    """The percentiles of resampled values along the first axis, which hold the best ones: percentiles of few units are
-    too near to each other, so that they are as much further away as Student's t is than the normal.
+    """The percentiles of resampled values along the first axis, extended to include the best ones. Few units'
+    percentiles are too close; their distances are widened by the ratio of Student's t to the normal.
 
-    Args: best: shape (...). resampled: shape (n, ...). units: that were drawn again; below 2 nothing is widened.
+    Args: best: shape (...). resampled: shape (n, ...). units: number resampled; below 2 nothing is widened.
     """
     tail = (1 + check_level(level)) / 2
     wider = student(level, units - 1) / float(special.ndtri(tail)) if units > 1 else 1.0
@@ -105,15 +106,15 @@ def widened_percentiles(best: Array, resampled: Array, units: int, level: float)
 
 
 def student(level: float, freedom: float) -> float:
-    """Student's t that a two-sided interval of this level extends to on either side."""
+    """Student's t for a two-sided interval at this level."""
     return float(special.stdtrit(freedom, (1 + check_level(level)) / 2))
 
 
 def limits(of: Linearised, design: Design, level: float) -> tuple[float, float]:
-    """The two-sided interval. An end may be infinite, where resamples do not bound it.
+    """The two-sided interval. An end may be infinite, if resamples do not bound it.
 
-    Student's t; in a design that is not light the wider of its limits and the studentised bootstrap's at each end: the
-    first holds for differences that are symmetric, the second for what is skewed.
+    Student's t; in a design other than light, at each end the wider limit of its own and the studentised bootstrap's:
+    the first suits symmetric differences, the second skewed values.
     """
     half = student(level, of.freedom) * of.error
     low, high = of.value - half, of.value + half

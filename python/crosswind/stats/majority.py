@@ -1,8 +1,8 @@
-"""What most repetitions do: exact whatever the distribution, where a design supports no interval of a statistic.
+"""Claims about most repetitions: exact whatever the distribution, if a design supports no interval of a statistic.
 
-Half of the repetitions lie above their median and half below. So n independent repetitions (or pairs of them) decide on
-which side of a place most of them are by the sign test, and enclose the median by order statistics. Nothing is assumed
-of their tail, and nothing is said of their mean: of a few long waits the mean may lie on the other side.
+Half of the repetitions lie above their median and half below. So n independent repetitions (or pairs) decide by the
+sign test on the side of a place for most of them, and enclose the median by order statistics. Nothing is assumed about
+their tail, and nothing is said about their mean: with a few long waits the mean may lie on the other side.
 
 Source: Arbuthnot, Phil. Trans. 27 (1710); Thompson, Ann. Math. Stat. 7 (1936).
 """
@@ -19,9 +19,9 @@ _MOST_REPETITIONS = 10_000
 
 
 def sign_p(agreeing: int, units: int) -> float:
-    """One-sided p-value of half of all repetitions or fewer being on a side on which `agreeing` of `units` are.
+    """One-sided p-value of at most half of all repetitions being on a side, with `agreeing` of `units` there.
 
-    A repetition that is on neither side counts against.
+    A repetition on neither side counts against.
     """
     if agreeing in (0, units):
         return 0.5**agreeing
@@ -29,14 +29,13 @@ def sign_p(agreeing: int, units: int) -> float:
 
 
 def repetitions_in_a_row(p: float) -> int:
-    """The repetitions without an exception of which a one-sided sign test has this p-value or less."""
+    """The repetitions without an exception for this one-sided p-value, or less, in a sign test."""
     return math.ceil(-math.log2(p))
 
 
 def repetitions_of_most(agreeing: int, units: int, *, p: float, power: float = 0.8) -> int | None:
-    """Repetitions with which a one-sided sign test has this p-value or less with a probability of `power`, if as large
-    a share of all repetitions agrees as of those that there are (by the normal distribution); None above 10,000, and
-    where half of them agree.
+    """Repetitions for a one-sided sign test with this p-value or less with a probability of `power`, if the observed
+    share of agreement is the true one (by the normal distribution); None above 10,000, and if only half agree.
     """
     share = agreeing / units
     if share <= 0.5:
@@ -69,7 +68,7 @@ def median_estimate(values: Array, *, n: int, level: float) -> Interval:
 
 
 def _fewest_agreeing(units: int, p: float) -> int:
-    """The smallest number of agreeing repetitions with this p-value or less; above `units` where none has."""
+    """The smallest number of agreeing repetitions with this p-value or less; above `units` without one."""
     low, high = units // 2, units + 1
     while low < high:
         middle = (low + high) // 2

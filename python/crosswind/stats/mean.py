@@ -1,4 +1,4 @@
-"""Mean and trimmed mean of a metric, with the intervals that repetitions support."""
+"""A metric's mean and trimmed mean, with the intervals supported by repetitions."""
 
 import math
 from dataclasses import replace
@@ -21,7 +21,7 @@ from crosswind.stats.linearised import NO_SPREAD, UNBOUNDED, Linearised, limits,
 from crosswind.stats.repetitions import Repetitions
 
 TRIMMED = 0.2
-"""Share of the values that a trimmed mean leaves out at each end."""
+"""Share of values cut by a trimmed mean at each end."""
 
 
 def mean_interval(units: Repetitions, *, design: Design = LIGHT, level: float = 0.95) -> Interval:
@@ -41,7 +41,7 @@ def mean_interval(units: Repetitions, *, design: Design = LIGHT, level: float = 
 
 
 def trimmed_mean_of(units: Repetitions, share: float = TRIMMED) -> Linearised:
-    """The mean of what is left without the smallest and the largest `share` of the values.
+    """The mean without the smallest and the largest `share` of the values.
 
     A value contributes by its winsorised distance from the winsorised mean (Wilcox, Introduction to Robust Estimation
     and Hypothesis Testing, section 3.3). Censored exchanges are among the largest.
@@ -61,7 +61,7 @@ def trimmed_mean_of(units: Repetitions, share: float = TRIMMED) -> Linearised:
     sums, sizes = sums[used], sizes[used]
     middle = sums.sum() / n
     parts = (sums - middle * sizes) * (sums.size / (n * (1 - 2 * share)))
-    # Tukey & McLaughlin (1963): of independent values, those that are left have the degrees of freedom.
+    # Tukey & McLaughlin (1963): for independent values, the remaining ones give the degrees of freedom.
     return Linearised(value, parts, n, left_out=2 * cut if units.is_single else 0)
 
 
@@ -80,13 +80,13 @@ def trimmed_mean_interval(units: Repetitions, *, design: Design = LIGHT, level: 
 
 
 def _trimmed_spread(units: Repetitions) -> tuple[float, float] | None:
-    """The smallest and the largest trimmed mean of a unit; None with a single unit that has values."""
+    """The smallest and the largest trimmed mean over units; None with values in a single unit."""
     ends = [_trimmed(np.sort(values), values.size + held, TRIMMED) for values, held in units.of_units() if values.size]
     return (min(ends), max(ends)) if len(ends) > 1 else None
 
 
 def _trimmed(ordered: Array, n: int, share: float) -> float:
-    """The trimmed mean of n exchanges. Those without a value count as the largest."""
+    """The trimmed mean over n exchanges. Those without a value count as the largest."""
     cut = math.floor(share * n)
     end = min(n - cut, ordered.size)
     kept = ordered[cut:end]

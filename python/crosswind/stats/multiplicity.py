@@ -8,9 +8,9 @@ from crosswind.stats.arrays import Array
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted so that the chance of any false positive in the family stays below the level.
+    """P-values adjusted to keep the chance of any false positive in the family below the level.
 
-    Args:    p_values: of one declared family, any order.
+    Args:    p_values: one declared family's, any order.
     Returns: adjusted p-values in the same order, in [0, 1], never smaller than those given.
     Raises:  ValueError when one is not in [0, 1].
     Source:  Holm, Scandinavian Journal of Statistics 6 (1979).
@@ -24,9 +24,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted so that, of what is below the level, the expected share of false positives stays below it.
+    """P-values adjusted to keep the expected share of false positives below the level, among those below it.
 
-    For exploring: which of many comparisons to look at. It does not say that any single one is sure.
+    For exploring: the comparisons worth a look. It does not make any single one sure.
 
     Args, Returns, Raises: as `holm`.
     Source:  Benjamini & Hochberg, J. R. Stat. Soc. B 57 (1995).

@@ -1,8 +1,8 @@
-"""Permutation tests: exact whatever the distribution, if both of two independent sets have the same one, or if the
-differences of pairs are symmetric.
+"""Permutation tests: exact whatever the distribution, if two independent sets have the same one, or if the differences
+within pairs are symmetric.
 
 Source: Pitman, Suppl. J. R. Stat. Soc. 4 (1937); the studentised statistic is Janssen's, Stat. Probab. Lett. 36 (1997),
-which makes it hold for equal means of unequal spread too, as sets grow.
+valid asymptotically for equal means with unequal spread too.
 """
 
 import functools
@@ -17,17 +17,17 @@ from crosswind.stats.arrays import Array
 
 PERMUTATIONS = 9999
 MAX_PERMUTED = 500
-"""Units of both sets, or pairs, that are permuted; with more, t is as good."""
-_ALL = 20_000  # up to so many divisions all of them are counted
-_SAME = 1e-9  # of the largest: what rounding leaves between equal sizes
+"""Maximum units in both sets, or pairs, for permutation; with more, t is as good."""
+_ALL = 20_000  # up to so many divisions all are counted
+_SAME = 1e-9  # relative to the largest: rounding between equal sizes
 
 _ALL_ORDERS = 8
-"""Values whose orders are all counted, 40,320, where a first draw finds few as extreme."""
+"""Maximum values for counting all orders, 40,320, after few extreme ones in a first draw."""
 _ORDERS = (1_000, 10_000, 100_000)
-"""Orders that are drawn until enough are as extreme: the more the smaller the p-value is."""
+"""Orders drawn until enough are as extreme: the smaller the p-value, the more."""
 _AS_EXTREME = 20
 _PLACES = 4_000_000
-"""Maximum elements of all drawn orders: the memory limit."""
+"""Maximum elements over all drawn orders: the memory limit."""
 
 
 def permutation_p(a: Array, b: Array) -> float:
@@ -48,10 +48,10 @@ def permutation_p(a: Array, b: Array) -> float:
 
 
 def sign_flip_p(distances: Array) -> float:
-    """One-sided p-value of distances from a place being symmetric about it: small where they are clearly above.
+    """One-sided p-value of distances from a place being symmetric about it: small if they are clearly above.
 
-    Given their sizes every sign is as likely as the other, so that the sum has a known distribution, also of a few
-    values that come again and again, of which Student's t is not true.
+    Given their sizes every sign is as likely as the other, so the sum has a known distribution, also with a few
+    repeated values, unlike Student's t.
 
     Args:   distances: shape (n,), n at least 1.
     Source: Fisher, The Design of Experiments (1935), section 21.
@@ -67,10 +67,10 @@ def sign_flip_p(distances: Array) -> float:
 
 
 def is_tied(distances: Array) -> bool:
-    """Whether distances from a place have half as many different sizes as there are, or fewer.
+    """Whether at most half of the distances from a place have different sizes.
 
-    Sizes say nothing of the side, so that to choose a test by them takes no side either. Of more than MAX_PERMUTED no
-    ties count: Student's t is as good there.
+    Sizes are independent of the side, so choosing a test by them takes no side either. Above MAX_PERMUTED no ties
+    count: Student's t is as good there.
     """
     if distances.size > MAX_PERMUTED:
         return False
@@ -80,10 +80,10 @@ def is_tied(distances: Array) -> bool:
 
 
 def order_p(values: Array, statistic: Callable[[Array], Array]) -> float:
-    """Two-sided p-value of values having no order, equal ones among them or not; a small one of up to 8 is exact.
+    """Two-sided p-value of values having no order, with or without ties; a small one is exact for up to 8.
 
     Args:   values: shape (n,). statistic: of each row of shape (orders, n), with a mean of 0 over all orders.
-    Source: Besag & Clifford, Biometrika 78 (1991), of when to stop drawing.
+    Source: Besag & Clifford, Biometrika 78 (1991), on when to stop drawing.
     """
     observed = abs(float(statistic(values[None, :])[0])) * (1 - _SAME)
     beyond = drawn = 0
@@ -99,7 +99,7 @@ def order_p(values: Array, statistic: Callable[[Array], Array]) -> float:
 
 
 def _welch_t(values: Array, members: npt.NDArray[np.float64]) -> Array:
-    """Welch's t of each division, whose rows mark the second set."""
+    """Welch's t of each division; rows mark the second set."""
     m = members.sum(axis=1)
     n = values.size - m
     sums, squares = (members @ np.stack([values, values**2], axis=1)).T
@@ -118,7 +118,7 @@ def _own(n: int, m: int) -> npt.NDArray[np.float64]:
 
 @functools.lru_cache(maxsize=2)
 def _divisions(n: int, m: int) -> tuple[npt.NDArray[np.float64], bool]:
-    """Rows that mark a second set of m among n + m; and whether they are all that there are."""
+    """Rows marking a second set with m among n + m; and whether they are all."""
     size = n + m
     if math.comb(size, m) <= _ALL:
         rows = np.zeros((math.comb(size, m), size))
@@ -133,7 +133,7 @@ def _divisions(n: int, m: int) -> tuple[npt.NDArray[np.float64], bool]:
 
 @functools.lru_cache(maxsize=4)
 def _orders(size: int, drawn: int = 0) -> npt.NDArray[np.int16]:
-    """Rows of places in another order: so many, or all of them. Of a larger number the first ones are the same."""
+    """Rows of places in another order: so many, or all. A larger number begins with the same ones."""
     if not drawn:
         return np.array(list(permutations(range(size))), dtype=np.int16)
     rows = np.tile(np.arange(size, dtype=np.int16), (drawn, 1))
@@ -142,7 +142,7 @@ def _orders(size: int, drawn: int = 0) -> npt.NDArray[np.int16]:
 
 @functools.lru_cache(maxsize=4)
 def _signs(size: int) -> tuple[npt.NDArray[np.float64], bool]:
-    """Rows of signs; and whether they are all that there are."""
+    """Rows of signs; and whether they are all."""
     if 2**size <= _ALL:
         rows = np.arange(2**size)[:, None] >> np.arange(size) & 1
         return (1 - 2 * rows).astype(np.float64), True

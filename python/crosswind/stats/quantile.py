@@ -1,12 +1,12 @@
-"""Intervals of a quantile, whatever the distribution.
+"""A quantile's intervals, whatever the distribution.
 
-Where every repetition is one exchange, the number of values below the q-quantile is Binomial(n, q), so order statistics
-enclose it; between neighbouring ones the limits are interpolated, so that they cover `level` and not more.
+With one exchange in every repetition, the number of values below the q-quantile is Binomial(n, q), so order statistics
+enclose it; between neighbouring ones the limits are interpolated, to cover `level` and not more.
 
 Otherwise the share of values below the quantile is a ratio over repetitions. Its standard error between repetitions
-gives an interval of shares, and the quantiles at the ends of that are the limits (Woodruff, JASA 47, 1952).
+gives an interval of shares, and the quantiles at its ends are the limits (Woodruff, JASA 47, 1952).
 
-An exchange that timed out counts as one that took longer than its timeout, whatever it would have taken.
+A timed-out exchange counts as longer than its timeout, by an unknown amount.
 """
 
 import functools
@@ -32,12 +32,12 @@ from crosswind.stats.repetitions import Repetitions
 ORDER_STATISTICS = "order statistics, interpolated (Nyblom 1992)"
 WOODRUFF = "Woodruff's, by Student's t over repetitions"
 LIMIT_STEPS = 3
-"""Iterations of `_own_error_share`. A fourth one changes few limits."""
+"""Iterations in `_own_error_share`. A fourth one changes few limits."""
 LOWER_LIMIT = "one-sided, binomial with the effective number of values"
 
 
 def quantile_size(q: float, *, level: float = 0.95) -> int:
-    """Fewest independent values for which a two-sided interval of the q-quantile exists.
+    """Fewest independent values for a two-sided interval of the q-quantile.
 
     Args:    q: in (0, 1). level: confidence level.
     Returns: smallest n with q^n and (1-q)^n at most (1-level)/2: 6 for the median, 368 for p99 at 95 %.
@@ -85,14 +85,14 @@ def quantile_interval(units: Repetitions, q: float, *, level: float = 0.95, leas
 
 
 def quantile_of(units: Repetitions, q: float) -> float | None:
-    """The sample quantile of all exchanges; None where it is one that timed out. Raises: ValueError."""
+    """The sample quantile over all exchanges; None for a timed-out one. Raises: ValueError."""
     _check_q(q)
     return _at_rank(units, (units.n - 1) * q + 1)
 
 
 @functools.cache
 def interpolated_ranks(n: int, q: float, *, level: float = 0.95) -> tuple[float, float]:
-    """Ranks from 1 to n, with fractions, that enclose the q-quantile of independent values.
+    """Ranks from 1 to n, with fractions, enclosing independent values' q-quantile.
 
     Source: Nyblom, J. Stat. Plan. Inference 32 (1992); for the median it is Hettmansperger & Sheather's interval
             (1986).
@@ -102,13 +102,13 @@ def interpolated_ranks(n: int, q: float, *, level: float = 0.95) -> tuple[float,
 
 
 def woodruff_shares(units: Repetitions, value: float, q: float, level: float) -> tuple[float, float]:
-    """The shares of exchanges between which the q-quantile lies; one may be below 0 or above 1.
+    """The limits of exchanges' shares around the q-quantile; one may be below 0 or above 1.
 
-    The share below an upper quantile is skewed: towards the middle, the wider limit of Student's t and of the exact
-    binomial is taken. The error is the larger of those at the quantile and at each limit: beside a jump of the
-    distribution, exchanges beyond come together and those at the quantile do not.
+    The share below an upper quantile is skewed: towards the middle, the wider limit of Student's t and the exact
+    binomial is taken. The error is the largest among those at the quantile and at each limit: beside a jump in the
+    distribution, exchanges beyond it are clustered and those at the quantile are not.
     """
-    # Where every repetition happens to have the same share below it, the error is at least that of independent values.
+    # If every repetition happens to have the same share below it, the error is at least that of independent values.
     error = _share_error(units, value) or math.sqrt(q * (1 - q) / units.n)
     half = student(level, units.count - 1) * error
     low, high, tail = q - half, q + half, (1 - level) / 2
@@ -121,7 +121,7 @@ def woodruff_shares(units: Repetitions, value: float, q: float, level: float) ->
 
 
 def _share_error(units: Repetitions, value: float) -> float:
-    """Standard error, over repetitions, of the share of exchanges that are at most `value`."""
+    """Standard error, over repetitions, of the exchanges' share up to `value`."""
     sizes = units.sizes + units.censored
     below = units.below(value)
     residual = below - below.sum() / units.n * sizes
@@ -137,7 +137,7 @@ def _own_error_share(units: Repetitions, share: float, q: float, student_t: floa
         place = _at_share(units, share)
         if place is None:
             return share
-        # A lower limit of an upper jump lies below the jump.
+        # A lower limit at an upper jump lies below the jump.
         place = place if student_t > 0 else float(np.nextafter(place, -np.inf))
         below = float(units.below(place).sum()) / units.n
         if not 0 < below < 1:
@@ -151,17 +151,16 @@ def _own_error_share(units: Repetitions, share: float, q: float, student_t: floa
 
 
 def _lower_share(units: Repetitions, error: float, q: float, tail: float) -> float:
-    """A share that is below q but for a chance of at most `tail`: exact binomial, of an effective number of
-    exchanges."""
+    """A share below q except with probability `tail`: exact binomial, with an effective number of exchanges."""
     worth = min(units.n, q * (1 - q) / error**2) if error > 0 else float(units.n)
     worth *= (float(special.ndtri(1 - tail)) / student(1 - 2 * tail, units.count - 1)) ** 2
     return float(special.betaincinv(q * worth, (1 - q) * worth + 1, tail))
 
 
 def _upper_rank(n: int, q: float, confidence: float) -> float:
-    """The rank, with a fraction, of a one-sided upper limit of the q-quantile."""
+    """The rank, with a fraction, of the q-quantile's one-sided upper limit."""
     rank = int(np.searchsorted(_binomial(n, q), confidence, side="right"))
-    # rank is the largest r with P(X < r) <= confidence, for X ~ Binomial(n, q): order statistic r covers that much.
+    # rank is the largest r with P(X < r) <= confidence, for X ~ Binomial(n, q): order statistic r covers this much.
     if rank >= n:
         return float(n)
     covered, next_covered = float(_binomial(n, q)[rank - 1]), float(_binomial(n, q)[rank])
@@ -173,12 +172,12 @@ def _upper_rank(n: int, q: float, confidence: float) -> float:
 
 @functools.lru_cache(maxsize=64)
 def _binomial(n: int, q: float) -> Array:
-    """P(X <= k) for k from 0 to n - 1, with X ~ Binomial(n, q): what order statistic k + 1 covers as an upper limit."""
+    """P(X <= k) for k from 0 to n - 1, with X ~ Binomial(n, q): order statistic k + 1's coverage as an upper limit."""
     return np.asarray(special.bdtr(np.arange(n, dtype=np.float64), n, q))
 
 
 def _at_rank(units: Repetitions, rank: float) -> float | None:
-    """The value of a rank from 1 to n, interpolated; None where it is an exchange that timed out."""
+    """The value at a rank from 1 to n, interpolated; None for a timed-out exchange."""
     ordered, last = units.ordered, _known(units)
     below = max(0, min(math.floor(rank), units.n) - 1)
     above = max(0, min(math.ceil(rank), units.n) - 1)
@@ -188,7 +187,7 @@ def _at_rank(units: Repetitions, rank: float) -> float | None:
 
 
 def _at_share(units: Repetitions, share: float) -> float | None:
-    """The quantile at a share; below the smallest value that one, None above the largest."""
+    """The quantile at a share; the smallest value below all, None above the largest."""
     place = share * units.n
     if place > units.n - 1 + 1e-9:
         return None
@@ -196,7 +195,7 @@ def _at_share(units: Repetitions, share: float) -> float | None:
 
 
 def _known(units: Repetitions) -> int:
-    """How many of the ordered values are known to be below every censored exchange."""
+    """The number of ordered values known to be below every censored exchange."""
     if units.limit is None or not units.censored.any():
         return int(units.ordered.size)
     return int(np.searchsorted(units.ordered, units.limit, side="right"))

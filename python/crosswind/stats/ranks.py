@@ -1,6 +1,6 @@
-"""Effects of ranks, between the means of repetitions: Hodges and Lehmann's shift and Cliff's delta.
+"""Rank effects between the repetitions' means: Hodges and Lehmann's shift and Cliff's delta.
 
-They say where most repetitions are and hardly follow a few slow ones, which a difference of means does.
+They locate most repetitions and hardly follow a few slow ones, unlike a difference of means.
 """
 
 import functools
@@ -27,7 +27,7 @@ def paired_shift(differences: Array, *, n: int, level: float = 0.95) -> Interval
     """Median of the averages of every two differences of pairs, with the interval that inverts the signed-rank test.
 
     Args:   differences: shape (pairs,). n: values behind them.
-    Raises: TooFewSamples when so few pairs cannot exclude anything at `level` (below 6 at 95 %).
+    Raises: TooFewSamples with too few pairs to exclude anything at `level` (below 6 at 95 %).
     Source: Hollander & Wolfe, Nonparametric Statistical Methods, sections 3.2-3.3.
     """
     ordered = np.sort(np.asarray(differences, dtype=np.float64))
@@ -45,7 +45,7 @@ def unpaired_shift(reference: Array, other: Array, *, n: int, level: float = 0.9
     """Median of all differences other - reference, with the interval that inverts the Mann-Whitney test.
 
     Args:   reference, other: one number for each repetition. n: values behind them.
-    Raises: TooFewSamples when so few repetitions cannot exclude anything at `level` (below 4 and 4 at 95 %).
+    Raises: TooFewSamples with too few repetitions to exclude anything at `level` (below 4 and 4 at 95 %).
     Source: Hollander & Wolfe, Nonparametric Statistical Methods, sections 4.2-4.3.
     """
     a, b = (np.sort(np.asarray(given, dtype=np.float64)) for given in (reference, other))
@@ -63,12 +63,12 @@ def cliffs_delta(reference: Array, other: Array, *, n: int, level: float = 0.95)
     """P(other > reference) - P(other < reference) of a repetition of each, in [-1, 1]: 0 when neither tends to be
     larger.
 
-    Repetitions are taken as independent: of paired ones the interval covers more than `level`.
+    Repetitions are assumed independent: for paired ones the interval covers more than `level`.
 
     Args:   reference, other: one number for each repetition. n: values behind them.
-    Raises: TooFewSamples below five repetitions of either.
-    Source: Cliff, Psychological Bulletin 114 (1993); interval of Newcombe, Statistics in Medicine 25 (2006), method 5,
-            which does not shrink to nothing where the sets do not overlap.
+    Raises: TooFewSamples below five repetitions in either.
+    Source: Cliff, Psychological Bulletin 114 (1993); interval by Newcombe, Statistics in Medicine 25 (2006), method 5:
+        it does not shrink to nothing for sets without an overlap.
     """
     a, b = (np.sort(np.asarray(given, dtype=np.float64)) for given in (reference, other))
     if min(a.size, b.size) < DELTA_UNITS:
@@ -85,7 +85,7 @@ def cliffs_delta(reference: Array, other: Array, *, n: int, level: float = 0.95)
 
 
 def _theta_limit(theta: float, n: int, m: int, z: float, end: float) -> float:
-    """Between `theta` and an end, the furthest probability that lies z standard errors of its own away."""
+    """Between `theta` and an end, the furthest probability at most z standard errors of its own away."""
     size = (n + m) / 2
 
     def is_within(place: float) -> bool:
@@ -140,7 +140,7 @@ def _rank_counts(n: int, m: int) -> Array:
 
 
 def _walsh(ordered: Array, ranks: tuple[int, ...]) -> list[float]:
-    """The averages of every two values, each with itself too, of these ranks (1-based)."""
+    """The averages of every two values, each with itself too, at these ranks (1-based)."""
     size = ordered.size
     if size * size <= _SORTED:
         first, second = np.triu_indices(size)
@@ -155,7 +155,7 @@ def _walsh(ordered: Array, ranks: tuple[int, ...]) -> list[float]:
 
 
 def _differences(a: Array, b: Array, ranks: tuple[int, ...]) -> list[float]:
-    """The differences b[j] - a[i] of these ranks (1-based)."""
+    """The differences b[j] - a[i] at these ranks (1-based)."""
     if a.size * b.size <= _SORTED:
         differences = np.sort((b[:, None] - a[None, :]).ravel())
         return [float(differences[rank - 1]) for rank in ranks]
@@ -168,14 +168,14 @@ def _differences(a: Array, b: Array, ranks: tuple[int, ...]) -> list[float]:
 
 
 def _nearest(a: Array, b: Array, place: float) -> float:
-    """The difference b[j] - a[i] that is nearest to a place, beside which a bisection that rounds may end."""
+    """The difference b[j] - a[i] nearest to a place; a rounding bisection may end beside it."""
     after = np.searchsorted(b, a + place, side="left")
     near = np.concatenate([b[np.clip(after - step, 0, b.size - 1)] - a for step in (0, 1)])
     return float(near[np.argmin(np.abs(near - place))])
 
 
 def _bisected(at_most: Callable[[float], int], low: float, high: float, rank: int) -> float:
-    """The smallest number that at least `rank` of some numbers do not exceed, to the last digits."""
+    """The smallest number not exceeded by at least `rank` of some numbers, to the last digits."""
     if at_most(low) >= rank:
         return low
     while True:

@@ -1,8 +1,8 @@
-"""The values of a metric in a cell, by the repetition and the connection that each is from.
+"""A metric's values in a cell, by repetition and connection.
 
-A repetition is the experimental unit: a block in time with one seed. What happens inside it is not independent:
-exchanges of a connection share its timers, connections of a repetition share its losses and the state of the machine.
-So every interval and every test rests on how repetitions differ, not on how many messages they have.
+A repetition is the experimental unit: a block in time with one seed. Its parts are not independent: exchanges on a
+connection share its timers, connections in a repetition share its losses and the machine's state. So every interval
+and every test rests on differences between repetitions, not on the number of messages.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,13 +24,12 @@ class Repetitions:
     """Values of one metric in one cell, in time order within each repetition.
 
     Attributes:
-        values: float64, shape (n,), of the exchanges that succeeded; finite.
-        member: int64, shape (n,), which unit each is from: an index into `keys`, never falling.
-        connections: int64, shape (n,), equal for values of one connection of one repetition.
-        keys: of each unit its repetition and its seed (None: not known). Units of two cells with the same key form a
-            pair.
-        censored: int64, shape (units,), exchanges that had not ended at `limit`, when they were given up.
-        limit: in the unit of the values; None where nothing is censored.
+        values: float64, shape (n,), from successful exchanges; finite.
+        member: int64, shape (n,), each value's unit: an index into `keys`, never falling.
+        connections: int64, shape (n,), equal for values on one connection in one repetition.
+        keys: each unit's repetition and seed (None: unknown). Units in two cells with the same key form a pair.
+        censored: int64, shape (units,), exchanges given up at `limit`.
+        limit: in the unit of the values; None without censored exchanges.
     """
 
     values: Array
@@ -51,11 +50,11 @@ class Repetitions:
         censored: Sequence[int] | None = None,
         limit: float | None = None,
     ) -> "Repetitions":
-        """Values with the repetition of each; None: each is a repetition of its own.
+        """Values with each one's repetition; None: each is its own repetition.
 
-        Args:   keys: of every repetition, ascending; None: the repetitions that have values, their seeds not known.
-                censored: of each of `keys`; None: 0.
-        Raises: ValueError for values that are not finite, and for arrays that do not fit together.
+        Args:   keys: every repetition's, ascending; None: the repetitions with values, with unknown seeds.
+                censored: for each of `keys`; None: 0.
+        Raises: ValueError for non-finite values, and for mismatched arrays.
         """
         given = np.asarray(values, dtype=np.float64).ravel()
         if not np.isfinite(given).all():
@@ -82,39 +81,39 @@ class Repetitions:
 
     @cached_property
     def n(self) -> int:
-        """How many exchanges: those that succeeded, and those that are censored."""
+        """The number of exchanges, successful or censored."""
         return self.values.size + int(self.censored.sum())
 
     @property
     def repetitions(self) -> Integers:
-        """The repetition of each value, shape (n,)."""
+        """Each value's repetition, shape (n,)."""
         return np.array([repetition for repetition, _ in self.keys], dtype=np.int64)[self.member]
 
     @property
     def is_single(self) -> bool:
-        """Whether every unit is one exchange, so that they are independent."""
+        """Whether every unit is one exchange, and so independent."""
         return self.n == self.count
 
     @cached_property
     def sizes(self) -> Array:
-        """Values of each unit, shape (units,)."""
+        """Each unit's number of values, shape (units,)."""
         return np.bincount(self.member, minlength=self.count).astype(np.float64)
 
     @cached_property
     def sums(self) -> Array:
-        """Sum of the values of each unit, less `centre` for each value, shape (units,)."""
+        """Each unit's sum of values, with `centre` subtracted from each, shape (units,)."""
         return np.bincount(self.member, weights=self.values - self.centre, minlength=self.count).astype(np.float64)
 
     @cached_property
     def centre(self) -> float:
-        """The mean of all values, which is subtracted before anything is added up, so that no digit is lost."""
+        """The mean over all values, subtracted before any sum, so no digit is lost."""
         if not self.values.size:
             raise TooFewSamples("no exchange succeeded", needed=1)
         return float(self.values.mean())
 
     @cached_property
     def means(self) -> Array:
-        """Mean of each unit that has values, shape (those units,)."""
+        """Means of units with values, shape (those units,)."""
         with_values = self.sizes > 0
         return np.asarray(self.centre + self.sums[with_values] / self.sizes[with_values])
 
@@ -124,11 +123,11 @@ class Repetitions:
         return np.sort(self.values)
 
     def below(self, place: float) -> Array:
-        """Of each unit how many values are at or below a place, shape (units,)."""
+        """Each unit's number of values at or below a place, shape (units,)."""
         return np.bincount(self.member, weights=self.values <= place, minlength=self.count).astype(np.float64)
 
     def quantiles(self, q: float) -> Array:
-        """The q-quantile of each unit (Hyndman & Fan type 7), of all its exchanges; infinite where it is censored."""
+        """Each unit's q-quantile (Hyndman & Fan type 7), over all its exchanges; infinite if censored."""
         if q not in self._quantiles:
             self._quantiles[q] = np.array([
                 _quantile(values, held, q) for values, held in self.of_units() if values.size or held
@@ -136,13 +135,13 @@ class Repetitions:
         return self._quantiles[q]
 
     def of_units(self) -> Iterator[tuple[Array, int]]:
-        """The values of each unit, and how many of its exchanges are censored."""
+        """Each unit's values, and its number of censored exchanges."""
         for start, end, held in zip(self._starts, self._starts[1:], self.censored, strict=False):
             yield self.values[start:end], int(held)
 
     @cached_property
     def _quantiles(self) -> dict[float, Array]:
-        """The quantiles of each unit that were asked for: a cell is compared with many others."""
+        """The units' quantiles requested so far: a cell is compared with many others."""
         return {}
 
     @cached_property
@@ -156,7 +155,7 @@ class Repetitions:
         return (float(means.min()), float(means.max())) if means.size > 1 else None
 
     def chosen(self, keys: Sequence[RepetitionKey]) -> "Repetitions":
-        """Some of the units, in the order of `keys`; with the values of each in their order."""
+        """Some units, in the order of `keys`; with each one's values in their order."""
         if tuple(keys) == self.keys:
             return self
         place = {key: index for index, key in enumerate(self.keys)}
@@ -173,7 +172,7 @@ class Repetitions:
 
     @cached_property
     def _starts(self) -> Integers:
-        """Where the values of each unit begin, and where the last ones end, shape (units + 1,)."""
+        """The start of each unit's values, and the end of the last one's, shape (units + 1,)."""
         return np.searchsorted(self.member, np.arange(self.count + 1))
 
 

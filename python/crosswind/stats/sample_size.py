@@ -1,9 +1,9 @@
-"""How many repetitions it takes: to show an effect, or to have an interval of a given width.
+"""Repetitions needed to show an effect, or for an interval of a given width.
 
-All of it rests on the spread of repetitions: the standard deviation of their own values (of pairs: of the differences).
-A spread that was estimated from few repetitions is itself uncertain, and so is the number that follows from it: with
-the estimate in place of the spread, a power of 80 % is one of 61 to 77 % after 3 to 20 repetitions. So the power is
-averaged over what the spread may be, where its degrees of freedom are given; `spread_limits` gives the range.
+All numbers rest on the repetitions' spread: the standard deviation of their own values (for pairs: of the differences).
+A spread estimated from few repetitions is itself uncertain, and so is the number derived from it: with the estimate in
+place of the spread, a power of 80 % is one of 61 to 77 % after 3 to 20 repetitions. So the power is averaged over the
+possible spreads, given its degrees of freedom; `spread_limits` gives the range.
 """
 
 import math
@@ -15,14 +15,14 @@ from scipy import special
 from crosswind.stats.estimate import check_level
 
 MOST = 1_000_000
-"""Repetitions beyond which a number is not looked for."""
+"""Upper bound in searches for a number of repetitions."""
 
 FEWEST = 3
-"""Repetitions for any interval at all: Student's t of two of them is 12.7."""
+"""Minimum repetitions for any interval: Student's t for two is 12.7."""
 
 
 _NODES = (np.arange(32) + 0.5) / 32
-"""Probabilities at which the distribution of a spread is taken, when a power is averaged over it."""
+"""Probabilities for averaging a power over the spread's distribution."""
 
 
 def repetitions_needed(
@@ -34,15 +34,15 @@ def repetitions_needed(
     power: float = 0.8,
     freedom: float | None = None,
 ) -> int | None:
-    """Pairs of repetitions with which a paired t-test shows an effect this far from what it is tested against.
+    """Pairs of repetitions for a paired t-test to show an effect at this distance from the tested one.
 
     Args:
-        spread: standard deviation of the differences of pairs; of two unpaired sets of the same size, the square root
-            of the sum of their variances, with which the result errs by one or two on the safe side.
+        spread: standard deviation of the pairs' differences; for two unpaired sets of equal size, the square root of
+            the sum of their variances: the result then errs by one or two on the safe side.
         distance: between the true effect and the tested one (0, or a margin), in the unit of `spread`.
-        alpha: of the test, over its `sides`. power: probability that the effect is shown.
-        freedom: degrees of freedom with which the spread was estimated; None: it is known.
-    Returns: the fewest, FEWEST at least; None above MOST, and where the distance is 0.
+        alpha: the test's, over its `sides`. power: probability of showing the effect.
+        freedom: the spread's degrees of freedom; None: it is known.
+    Returns: the fewest, FEWEST at least; None above MOST, and for a zero distance.
     Raises:  ValueError for a spread or distance below 0, and for probabilities outside (0, 1).
     Source:  Student's noncentral t; Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), section 2.
     """
@@ -60,9 +60,9 @@ def repetitions_needed(
 def is_shown(
     units: int, spread: float, distance: float, *, tail: float, power: float = 0.8, freedom: float | None = None
 ) -> bool:
-    """Whether so many repetitions, or pairs, show on which side of a place they lie with a probability of `power`.
+    """Whether so many repetitions, or pairs, show their side of a place with a probability of `power`.
 
-    Args: distance: from the place. tail: of the test, one-sided. freedom: as of `repetitions_needed`.
+    Args: distance: from the place. tail: the test's, one-sided. freedom: as for `repetitions_needed`.
     """
     if distance <= 0 or spread == 0:
         return distance > 0
@@ -78,11 +78,11 @@ def is_shown(
 def repetitions_for_width(
     spread: float, half_width: float, *, tail: float = 0.025, unseen: Callable[[int], float] = lambda _: 0.0
 ) -> int | None:
-    """Repetitions whose interval of Student's t has at most this half-width, if they spread as those known so far.
+    """Repetitions for an interval by Student's t with at most this half-width, at the spread known so far.
 
     Args:   spread: standard deviation of the repetitions' values. half_width: in its unit. tail: beyond either end.
-            unseen: what so many repetitions leave to be added to half the width; never more for more of them.
-    Returns: the fewest, FEWEST at least; None above MOST, and where the half-width is 0.
+            unseen: addition to half the width for so many repetitions; never grows with them.
+    Returns: the fewest, FEWEST at least; None above MOST, and for a zero half-width.
     Raises:  ValueError for a spread or half-width below 0.
     """
     _check_spread(spread, half_width)
@@ -92,7 +92,7 @@ def repetitions_for_width(
 
 
 def spread_limits(spread: float, repetitions: int, *, level: float = 0.8) -> tuple[float, float]:
-    """The interval of a standard deviation that was estimated from some repetitions, if these are normal.
+    """The interval of a standard deviation estimated from some repetitions, if these are normal.
 
     Raises: ValueError below two repetitions.
     Source: the chi-squared distribution of the sum of squares.
@@ -106,7 +106,7 @@ def spread_limits(spread: float, repetitions: int, *, level: float = 0.8) -> tup
 
 
 def fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """The smallest number from FEWEST on for which it is, by doubling and bisection: more never suffice less.
+    """The smallest sufficient number from FEWEST on, by doubling and bisection: more never suffice less.
 
     Returns: None above MOST.
     """
@@ -129,16 +129,16 @@ def _check_spread(spread: float, distance: float) -> None:
 
 
 FOR_POWER = 1 + 0.8416 / 1.9600
-"""How much farther away a bound has to be for an interval to exclude it in 80 % of studies, and not in half of them."""
+"""Factor on a bound's distance for an interval to exclude it in 80 % of studies, instead of half."""
 
 
 def more_to_decide(value: float, end: float | None, bound: float, size: int) -> int | None:
-    """How many more units would probably show on which side of a bound a number lies, if it is the observed one.
+    """Number of further units to show a number's side of a bound, probably, if it is the observed one.
 
     An interval narrows with the square root of its units; with this many it excludes the bound in 80 % of studies.
 
-    Args: end: of the interval of 95 %, the one on the side of the bound; None where it has none. size: units there are.
-    Returns: 1 at least; None above MOST, and where nobody can know.
+    Args: end: the 95 % interval's, on the bound's side; None without one. size: present units.
+    Returns: 1 at least; None above MOST, and if undecidable.
     """
     distance = abs(value - bound)
     if end is None or distance == 0:

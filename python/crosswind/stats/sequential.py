@@ -1,18 +1,18 @@
-"""An interval that stays valid although it is looked at again and again, until it is narrow enough.
+"""An interval valid under repeated looks, until it is narrow enough.
 
-A run that goes on until its interval is narrow stops where the repetitions happen to spread little, and the usual
-interval then misses too often. The remedy is that of group-sequential trials: the error of 5 % is spent over the looks
-(Lan and DeMets, Biometrika 70, 1983), at the rate a ln(1 + (e - 1) t) that keeps the critical value nearly the same at
-every look, as Pocock's does; t is the share of the most repetitions that there may be. The interval of each look is a
-repeated confidence interval (Jennison and Turnbull, Group Sequential Methods with Applications to Clinical Trials,
-2000, chapters 7 and 9): all of them together cover with 95 %, so any reason to stop is allowed, the interval's width
-too, and looks may be left out. The critical values are those of a normal mean; with a spread that is estimated,
-Student's t with the same tail stands for each (section 4.4 there).
+A run continued until its interval is narrow stops when the repetitions happen to spread little, and the usual interval
+then misses too often. The remedy comes from group-sequential trials: the error of 5 % is spent over the looks (Lan and
+DeMets, Biometrika 70, 1983), at the rate a ln(1 + (e - 1) t), with nearly the same critical value at every look, like
+Pocock's; t is the share of the maximum number of repetitions. Each look's interval is a repeated confidence interval
+(Jennison and Turnbull, Group Sequential Methods with Applications to Clinical Trials, 2000, chapters 7 and 9): all
+together cover with 95 %, so any reason to stop is allowed, the interval's width too, and looks may be left out. The
+critical values are for a normal mean; with an estimated spread, Student's t with the same tail replaces each (section
+4.4 there).
 
-Of what is above 0 by its nature, as a time, the limits are those of the logarithm of the mean (its standard error is
-that of the mean, divided by the mean). Repetitions of such are skewed to the right, a run stops early where large ones
-are missing by chance, and the truth then lies above: limits on the logarithm reach further there.
-docs/statistics-reference.md has the coverage of both.
+For positive quantities, as times, the limits are for the logarithm of the mean (its standard error is the mean's,
+divided by the mean). Their repetitions are skewed to the right, a run stops early when large ones are missing by
+chance, and the truth then lies above: limits on the logarithm reach further there. docs/statistics-reference.md has
+both coverages.
 """
 
 import functools
@@ -29,17 +29,17 @@ from crosswind.stats.estimate import TooFewSamples, check_level
 from crosswind.stats.sample_size import FEWEST
 
 _LONGEST = 500.0
-"""Of the exponent of a limit, beyond which numbers end."""
+"""Maximum exponent in a limit, against overflow."""
 
 METHOD = "repeated confidence interval, Pocock-like spending (Lan & DeMets 1983), Student's t over repetitions"
 
 _NODES = 240
-"""Of the quadrature between the boundaries; with twice as many, the critical values change by less than 1e-9."""
+"""Quadrature nodes between the boundaries; with twice as many, the critical values change by less than 1e-9."""
 
 
 @dataclass(frozen=True)
 class RepeatedInterval:
-    """The mean of some repetitions at a look. value, low, high: in their unit. spread: their standard deviation."""
+    """The mean at a look. value, low, high: in its unit. spread: the repetitions' standard deviation."""
 
     value: float
     low: float
@@ -49,21 +49,21 @@ class RepeatedInterval:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval."""
+        """Half the interval's width."""
         return (self.high - self.low) / 2
 
     def widened(self, less: float, more: float, *, is_positive: bool = False) -> "RepeatedInterval":
-        """With limits that reach further: by what chance may do that no repetition has shown."""
+        """With limits extended for unseen events."""
         low = self.low - less
         return replace(self, low=max(0.0, low) if is_positive else low, high=self.high + more)
 
 
 def tails(looks: Sequence[int], *, level: float = 0.95) -> tuple[float, ...]:
-    """The probability beyond either limit of the interval at each look.
+    """The probability beyond either limit of each look's interval.
 
-    Args:    looks: how many repetitions there are at each look, ascending; the last one is the most that there may be.
+    Args:    looks: repetitions at each look, ascending; the last is the maximum.
     Returns: one-sided tails, (1 - level) / 2 for a single look.
-    Raises:  ValueError for looks that are not ascending.
+    Raises:  ValueError for looks out of order.
     """
     return _tails(tuple(looks), check_level(level))
 
@@ -71,10 +71,10 @@ def tails(looks: Sequence[int], *, level: float = 0.95) -> tuple[float, ...]:
 def repeated_interval(
     values: Array, look: int, looks: Sequence[int], *, is_positive: bool = False, level: float = 0.95
 ) -> RepeatedInterval:
-    """The interval of a mean at a look, valid together with those of all other looks.
+    """A mean's interval at a look, valid together with all other looks'.
 
-    Args:   values: one number for each repetition, shape (units,). look: which one this is, an index into `looks`.
-            is_positive: whether they are above 0 by their nature, so that the limits are those of the logarithm.
+    Args:   values: one number for each repetition, shape (units,). look: an index into `looks`.
+            is_positive: whether they are above 0 by nature: the limits are then the logarithm's.
     Raises: TooFewSamples below three repetitions.
     """
     units = values.size
@@ -87,7 +87,7 @@ def repeated_interval(
 
 
 def _limits(mean: float, half: float, *, is_positive: bool) -> tuple[float, float]:
-    """Limits of a mean whose error is worth `half`. A mean of 0, as of bytes that were never sent, has no logarithm."""
+    """Limits for a mean with the error `half`. A mean of 0, as for unsent bytes, has no logarithm."""
     if not is_positive or mean <= 0:
         return mean - half, mean + half
     factor = math.exp(min(half / mean, _LONGEST))
@@ -95,15 +95,15 @@ def _limits(mean: float, half: float, *, is_positive: bool) -> tuple[float, floa
 
 
 def width_factor(units: int, look: int, looks: Sequence[int], *, level: float = 0.95) -> float:
-    """Half the width of the interval at a look, in standard deviations of a repetition."""
+    """Half the interval's width at a look, in standard deviations of a repetition."""
     tail = tails(looks, level=level)[look]
     return float(special.stdtrit(units - 1, 1 - tail)) / math.sqrt(units)
 
 
 def repetitions_alike(looks: Sequence[int], *, level: float = 0.95) -> int | None:
-    """The first look at which repetitions that are all the same say so of most: a sign test with the tail of that look.
+    """The first look with enough equal repetitions for a claim about most: a sign test with the look's tail.
 
-    They show no spread, so that the interval of a mean would have no width. None where there are too few looks.
+    Without spread, a mean's interval would have no width. None with too few looks.
     """
     return next(
         (units for units, tail in zip(looks, tails(looks, level=level), strict=True) if 0.5**units <= tail), None
@@ -119,10 +119,9 @@ def look_at_which(
     is_positive: bool = False,
     unseen: Callable[[int], float] = lambda _: 0.0,
 ) -> int | None:
-    """The first look at which the interval is this narrow, if repetitions spread so; None where it never is.
+    """The first look with an interval this narrow, under this spread; None if it never is.
 
-    Args: mean, is_positive: as `repeated_interval` has them. unseen: what so many repetitions leave to be added to half
-        the width.
+    Args: mean, is_positive: as for `repeated_interval`. unseen: addition to half the width for so many repetitions.
     """
     for number, units in enumerate(looks):
         if units >= FEWEST:
@@ -140,7 +139,7 @@ def _tails(looks: tuple[int, ...], level: float) -> tuple[float, ...]:
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     tails: list[float] = []
     spent, before = 0.0, 0
-    sums, density = np.zeros(1), np.ones(1)  # of the sum of repetitions, among the paths that crossed no boundary
+    sums, density = np.zeros(1), np.ones(1)  # for the sum of repetitions, among paths within all boundaries
     for units in looks:
         spend = alpha * math.log1p((math.e - 1) * units / looks[-1]) - spent
         step = math.sqrt(units - before)
@@ -155,7 +154,7 @@ def _tails(looks: tuple[int, ...], level: float) -> tuple[float, ...]:
 
 
 def _critical(sums: Array, density: Array, step: float, scale: float, spend: float) -> float:
-    """The critical value beyond which a share `spend` of all paths goes at this look, on both sides together."""
+    """The critical value crossed by a share `spend` of all paths at this look, both sides together."""
     low, high = 0.0, 10.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,8 +1,8 @@
-"""Intervals of a share, such as the part of exchanges that were lost, or were answered late.
+"""Intervals for a share, as of lost or late exchanges.
 
-Events of a repetition come together: a connection that dies fails all its later exchanges. So the exact binomial
-interval is that of as many independent trials as the repetitions' differences show them to be worth, fewer by (z/t)^2
-because these differences are known from few repetitions only (Korn & Graubard, Survey Methodology 24, 1998).
+Events in a repetition are clustered: a dead connection fails all its later exchanges. So the exact binomial interval
+uses an effective number of independent trials, estimated from the repetitions' differences, and reduced by (z/t)^2
+because these are known from few repetitions only (Korn & Graubard, Survey Methodology 24, 1998).
 """
 
 import math
@@ -20,15 +20,15 @@ from crosswind.stats.repetitions import Repetitions
 METHOD = "Clopper-Pearson (exact binomial)"
 EFFECTIVE = "Clopper-Pearson, of the effective number of trials over repetitions"
 OF_SHARES = "square-and-add of Clopper-Pearson limits (Newcombe 1998)"
-"""The method of a difference of two shares, each of which has limits."""
+"""The method for a difference between two shares, each with limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """How many of the trials of each repetition had an event.
+    """Each repetition's trials and events.
 
-    Attributes: hits, sizes: shape (units,). exact: whether the share comes out the same every time. least: repetitions
-        of an interval, at least.
+    Attributes: hits, sizes: shape (units,). exact: whether the share comes out the same every time. least: minimum
+        repetitions for an interval.
     """
 
     hits: npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class Share:
 
     @classmethod
     def of_units(cls, flags: Repetitions, *, exact: bool = False, least: int = 0) -> "Share":
-        """Of values that are 0 or 1. Raises: TooFewSamples without one."""
+        """From values 0 or 1. Raises: TooFewSamples without one."""
         return cls.of(flags.below(np.inf) - flags.below(0.5), flags.sizes, exact=exact, least=least)
 
     @property
@@ -68,7 +68,7 @@ class Share:
 
     @property
     def is_single(self) -> bool:
-        """Whether every repetition is one trial, so that they are independent."""
+        """Whether every repetition is one trial, and so independent."""
         return self.n == self.units
 
     @property
@@ -77,7 +77,7 @@ class Share:
         return Linearised(self.value, (self.hits - self.value * self.sizes) * (self.units / self.n), self.n)
 
     def worth(self, level: float) -> float:
-        """How many independent trials the interval of this level is that of; n where every repetition is one trial."""
+        """The effective number of independent trials at this level; n with one trial in every repetition."""
         if self.is_single or self.units < 2:
             return float(self.n)
         error, p = self.linearised.error, self.value
@@ -85,7 +85,7 @@ class Share:
         return effective * (float(special.ndtri((1 + level) / 2)) / student(level, self.units - 1)) ** 2
 
     def limits(self, tail: float) -> tuple[float, float]:
-        """Limits, each missed with a probability of at most `tail`, taken as independent trials of that number."""
+        """Limits, each missed with a probability of at most `tail`, from so many independent trials."""
         if self.exact:
             return self.value, self.value
         worth = self.worth(1 - 2 * tail)
@@ -107,7 +107,7 @@ def share_interval(share: Share, *, level: float = 0.95) -> Interval:
 
 
 def clopper_pearson(events: float, trials: float, *, level: float = 0.95) -> tuple[float, float]:
-    """The exact binomial interval of independent trials: it never covers less than `level`.
+    """The exact binomial interval over independent trials: it never covers less than `level`.
 
     Raises: TooFewSamples without a trial; ValueError unless 0 <= events <= trials.
     Source: Clopper & Pearson, Biometrika 26 (1934).
@@ -120,7 +120,7 @@ def clopper_pearson(events: float, trials: float, *, level: float = 0.95) -> tup
 
 
 def exact_limits(events: float, trials: float, tail: float) -> tuple[float, float]:
-    """Of whole numbers or effective ones: the beta distribution's quantiles do not mind."""
+    """Clopper-Pearson limits; events and trials may be fractional, as effective numbers."""
     low = 0.0 if events <= 0 else float(special.betaincinv(events, trials - events + 1, tail))
     high = 1.0 if events >= trials else float(special.betaincinv(events + 1, trials - events, 1.0 - tail))
     return low, high
@@ -129,8 +129,7 @@ def exact_limits(events: float, trials: float, tail: float) -> tuple[float, floa
 def difference_limits(reference: Share, other: Share, tail: float) -> tuple[float, float]:
     """Limits of other - reference, each missed with a probability of about `tail`, rather less.
 
-    The limits of either share squared and added, so that they hold where no repetition has an event and nothing
-    spreads.
+    The limits of either share squared and added: they hold without an event in any repetition, and without spread.
 
     Source: Newcombe, Statistics in Medicine 17 (1998), method 10, with Clopper and Pearson's limits for Wilson's.
     """
