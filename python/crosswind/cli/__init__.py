@@ -56,21 +56,21 @@ _COMMANDS = {
     "completions": "Print what makes a shell complete commands and options.",
     "schema": "Print the JSON Schema of study files.",
 }
-"""Name and help of each command. Its module is loaded when it is called, so that --help need not load them all."""
+"""Each command's name and help. Its module is loaded at its call: --help need not load them all."""
 _ELSEWHERE = {"ui": "crosswind.ui.command"}
-"""Modules of commands in rooms of their own."""
+"""Modules for commands in other rooms."""
 
 _LONGEST_WORD = 300
 _LEAST_ADDRESSES = 2 << 30
 """With less, Polars finds no room for its threads: some of its calls then never return."""
 _OF_RUNS = ("report", "export", "explain", "compare", "fit", "verify", "runs", "clean")
-"""Commands that read what sessions have written, or somebody else."""
+"""Commands reading files from sessions, or from somebody else."""
 
 _MOST_THREADS = 1024
 _LAST_SECOND = 253_402_300_799
-"""Of the year 9999, since 1970."""
+"""The end of year 9999, since 1970."""
 _OF_OUR_CODE = (NameError, ImportError, AssertionError)
-"""What no contents of a file raise."""
+"""Errors no file content can raise."""
 
 _EPILOG = """\b
 Exit status:

@@ -19,7 +19,7 @@ from crosswind.text.visible import one_line
 SCHEMA = "crosswind.runs/1"
 
 STYLES = {"done": "green", "running": "cyan", "interrupted": "yellow", "stopped": "yellow", "died": "red"}
-"""Colour of each status."""
+"""Each status's colour."""
 
 
 @click.command()

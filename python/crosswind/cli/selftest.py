@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STUDY = "against-itself"
 QUICK_REPETITIONS = 80
-"""Twenty for each cell of one family that shares no seeds."""
+"""Twenty for each cell in one family without shared seeds."""
 
 
 @click.command()

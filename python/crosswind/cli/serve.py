@@ -24,7 +24,7 @@ from crosswind.text.units import parse_size
 from crosswind.text.visible import one_line
 
 _OF_DOCUMENTATION = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
-"""Addresses to which nothing is sent: the kernel says from which of this machine's it would be."""
+"""Addresses without traffic: the kernel names its source address for them."""
 
 _EPILOG = """\b
   crosswind serve
@@ -38,7 +38,7 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 it cannot listen, 2 usage.
 """
 
 _FROM_IPV4 = re.compile(r"\[::ffff:([0-9.]+)\]")
-"""A client of IPv4, as a socket of IPv6 has it."""
+"""An IPv4 client on an IPv6 socket."""
 
 
 @click.command(epilog=_EPILOG)

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T", bound="DataclassInstance")
 
 _NAMES = {"path.count": "link-count", "workload.rate": "message-rate"}
-"""Where the last word of a key is another's too."""
+"""Names for keys sharing their last word."""
 
 _NOT_OPTIONS = {"workload.kind", "path.server"}
 """`crosswind run KIND` names the one, `--to` the other."""
@@ -47,7 +47,7 @@ FURTHER_OPTIONS = (
         help="Run a flow beside the workload, as 'transfer --transport tcp --count 4 --start 2s'.",
     ),
 )
-"""A command with these has the fields of `FurtherTables`."""
+"""Commands with these options have the fields of `FurtherTables`."""
 
 _OF_VARIANTS = (
     click.option(

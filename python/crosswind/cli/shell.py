@@ -11,7 +11,7 @@ from crosswind.cli.settings import chosen
 from crosswind.errors import UsageError
 
 _SERVER = {"ipv4": "198.18.0.2", "ipv6": "2001:2::2"}
-"""The address of the server's host, by family (docs/cell-protocol.md)."""
+"""The server host's address, by family (docs/cell-protocol.md)."""
 
 _EPILOG = """\b
   crosswind shell --network 4g --server "python3 -m http.server {port}"

@@ -20,16 +20,16 @@ ATTEMPTS = 3
 """How often a repetition is run at most until the emulation keeps its fidelity budget."""
 
 CELLS_TO_CONCLUDE = 3
-"""So many misses put the budget in doubt; so many cells that then miss it alone show that no cell can keep it."""
+"""So many misses put the budget in doubt; so many cells missing it alone prove it unattainable."""
 
 _WITH_INTERRUPTS = 1.3
-"""Processor time of a cell over that of its threads: what the kernel does for it in interrupts comes on top."""
+"""A cell's processor time over its threads': the kernel's interrupt work comes on top."""
 
 _SHORTEST_NS = 1_000_000_000
-"""Cells shorter than this are mostly set-up, which says nothing of the load while they run."""
+"""Shorter cells are mostly set-up, and do not show their load."""
 
 _SMALLEST_CORRECTION, _LARGEST_CORRECTION = 0.2, 5.0
-"""Of a forecast, by what other cells of the same workload took."""
+"""Bounds on correcting a forecast by other cells with the same workload."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from crosswind.text.version import __version__
 
 SCHEMA = "crosswind.carried/1"
 HELD_SHARE = 0.01
-"""Of a cell's time: a smaller share is a burst that came at once."""
+"""A share of the cell's time: less is an initial burst."""
 FULL_PACKET_BITS = 1500 * 8
 PACKETS_PER_FULL_ONE = 1.5
 """TCP acknowledges every other packet."""

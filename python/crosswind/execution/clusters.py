@@ -14,7 +14,7 @@ QUEUES = {
     name: ("dask_jobqueue", f"{name.upper() if name != 'htcondor' else 'HTCondor'}Cluster", "dask-jobqueue")
     for name in ("slurm", "pbs", "sge", "lsf", "oar", "htcondor")
 } | {"k8s": ("dask_kubernetes.operator", "KubeCluster", "dask-kubernetes")}
-"""Clusters that Dask starts as its configuration says: module, class and package by name."""
+"""Clusters started by Dask as configured: module, class and package by name."""
 
 HINT = (
     f"--on takes local[:N], tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json), or {', '.join(QUEUES)} with :N"

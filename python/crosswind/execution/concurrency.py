@@ -23,17 +23,17 @@ MAX_LIMIT = 1000
 
 SHRINK_FACTOR = 0.7
 CALM, STRAINED = 0.25, 0.5
-"""Shares of the budget: below CALM the limit grows, from STRAINED on it shrinks. The budget is each cell's, and what is
-watched is all cells together: where they use all of it together, half of the cells have used more than theirs."""
+"""Shares of the budget: below CALM the limit grows, from STRAINED on it shrinks. The budget is each cell's, but the
+pressure covers all together: at full use, half of the cells are over theirs."""
 
 _LATE_SHARE = 0.01
-"""The budget is about the 99th percentile: one packet of a hundred may be late."""
+"""The budget is about the 99th percentile: one packet in a hundred may be late."""
 
 HALF_LIFE_WINDOWS = 4
 """After so many windows, a window counts half as much as when it was new."""
 
 _SHORTEST_NS = 100_000_000
-"""Counters over less time than this say nothing about shares of it; they wait for the next window."""
+"""Counters over less time do not show shares; they wait for the next window."""
 
 _FEWEST_PACKETS = 100
 """With fewer in a window, the share of late ones says little."""

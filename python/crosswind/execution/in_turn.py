@@ -26,7 +26,7 @@ from crosswind.store.wallclock import utc_now
 from crosswind.study.design import Study
 
 Look = Callable[[Path], None]
-"""Is called when a repetition has ended, with the directory that it wrote into."""
+"""Called at a repetition's end, with its directory."""
 
 
 def run_in_turn(study: Study, options: RunOptions, streams: ClientStreams | None, look: Look) -> StoredRun:

@@ -15,13 +15,13 @@ from crosswind.catalog.ends import EMULATOR, NETWORK
 from crosswind.cell.placement import Placement
 
 WATCHED = 0.3
-"""Share of an emulators' processor that all emulators on it may spend watching the clock, together."""
+"""Share of an emulators' processor for watching the clock, over all emulators on it."""
 
 _STILL_TO_START = 4
 """So many times as many cells may run beside a cell later as are known when it starts."""
 
 _LARGEST_WATCH = 0.7
-"""Of a processor's time, for one emulator."""
+"""Share of a processor's time, for one emulator."""
 
 
 class Processors:

@@ -28,17 +28,17 @@ from crosswind.store.manifest import ClockJump, Status
 from crosswind.store.wallclock import WallClock
 
 _BEHIND_S = 0.02
-"""How often it is looked whether what waits for an object store was sent."""
+"""Interval for checking a slow object store's queue."""
 _STOPS_THAT_KILL = 2
 _ENDING_WINDOW_S = 0.1
-"""Windows while a run ends, so that cells that do not end are killed in time."""
+"""Windows while a run ends, to kill overdue cells in time."""
 
 _RUN_ENDING: dict[ErrorKind, type[CrosswindError]] = {
     ErrorKind.PRIVILEGE: EngineError,
     ErrorKind.DISK: DiskError,
     ErrorKind.NETWORK: EngineError,
 }
-"""Failures that every further cell would share."""
+"""Failures common to every further cell."""
 
 
 class Scheduler:

@@ -35,7 +35,7 @@ from crosswind.store.result import RESULT, RepetitionResult
 from crosswind.store.wallclock import utc_now
 
 CELLS = 5
-"""That are run again where nobody says how many."""
+"""Default number of cells to rerun."""
 
 _OF_THE_MACHINE = (
     "result.versions",
@@ -45,9 +45,9 @@ _OF_THE_MACHINE = (
     "result.fidelity.cpus",
     "result.peak_memory_bytes",
 )
-"""Keys of a result, or their beginnings, that do not belong to what was measured.
+"""Keys in a result, or their beginnings, outside the measurement.
 
-The kernel counts a process's memory in batches: its peak comes out otherwise now and then, by a few pages.
+The kernel counts a process's memory in batches: its peak varies now and then, by a few pages.
 """
 
 

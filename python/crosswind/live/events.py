@@ -15,7 +15,7 @@ _TTL_REPLIES = 3
 _STEP_WINDOWS = 3
 _REMEMBERED_WINDOWS = 30
 _SMALLEST_STEP = 0.1
-"""Of the earlier median: what is shown to have changed by less than this is no event."""
+"""Relative to the earlier median: a smaller change, even if shown, is no event."""
 
 
 @dataclass(frozen=True)

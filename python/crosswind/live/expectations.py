@@ -31,7 +31,7 @@ _LEVEL_OF_EACH = 1 - (1 - LEVEL) / 2
 _MINIMUM_TIMEOUT_S = 0.2  # Linux's least retransmission timeout
 _MTU_BYTES = 1500
 _NO_LINK_BPS = 1e12
-"""No link of today carries this much."""
+"""More than any link today."""
 _HEADERS_BYTES = {"ipv4": 20 + 20 + 12, "ipv6": 40 + 20 + 12}  # IP, TCP, timestamps
 
 _EITHER_WAY = "every lost probe counts as a loss of data, though it may have been the reply"
@@ -41,7 +41,7 @@ _COMMON = (
 )
 
 _Formula = Callable[[float, float, float], float]
-"""Of MSS (bytes), round trip (s) and loss: bit/s."""
+"""From MSS (bytes), round trip (s) and loss to bit/s."""
 
 _FORMULAS: dict[str, _Formula] = {
     "mathis": lambda mss, rtt, p: float(mathis(mss, rtt, p)),
@@ -49,7 +49,7 @@ _FORMULAS: dict[str, _Formula] = {
     "cubic": lambda mss, rtt, p: float(cubic(mss, rtt, p)),
 }
 _MOST_LOSS = {"mathis": 0.01, "pftk-goodput": 0.05, "cubic": 0.01, "bbr": 0.15}
-"""Up to which loss a model is valid, as its `valid_range` says."""
+"""Each model's maximum loss, as in its `valid_range`."""
 
 
 @dataclass(frozen=True)

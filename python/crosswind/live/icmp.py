@@ -25,7 +25,7 @@ _REPLY = {socket.AF_INET: 0, socket.AF_INET6: 129}
 _READ_BYTES = 2048
 _READINGS = 3
 _MOST_REPLIES = 1000
-"""That are read in a row, so that a flood of them does not keep probes from being sent."""
+"""Maximum replies in a row: a flood must not block the probes."""
 
 # From Linux's include/uapi: constants missing from Python's socket module.
 _SO_TIMESTAMPNS = 35

@@ -31,7 +31,7 @@ _END_S = 3.0
 _AGAIN_NS = 2 * 10**9
 _READ_BYTES = 1 << 16
 _REMEMBERED = 10_000
-"""Messages whose answer is still recognised, however late it comes."""
+"""Messages remembered for late answers."""
 
 
 @dataclass(frozen=True)

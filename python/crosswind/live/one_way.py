@@ -8,7 +8,7 @@ connection, or without a later answer, have no known direction.
 from dataclasses import dataclass
 
 UNKNOWN, THERE, BACK = 0, 1, 2
-"""What is known of a lost probe: where it was lost. An answered one is unknown too."""
+"""A lost probe's direction. An answered one is unknown too."""
 WAYS = {THERE: "there", BACK: "back"}
 """Their names."""
 

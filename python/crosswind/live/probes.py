@@ -20,10 +20,10 @@ Flags = npt.NDArray[np.bool_]
 
 LOST_RTT = -1
 PENDING = -2
-"""What stands in the place of a round-trip time."""
+"""Placeholder for a round-trip time."""
 
 _SMOOTHING = 16
-"""RFC 3550, section 6.4.1: the gain of the interarrival jitter is 1/16."""
+"""RFC 3550, section 6.4.1: the interarrival jitter's gain is 1/16."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Probes:
         self.timeout_ns = timeout_ns
         self.is_sending = True
         self.jitter_ns = 0.0
-        """RFC 3550's interarrival jitter, of round trips, in the order of arrival."""
+        """RFC 3550's interarrival jitter, over round trips in order of arrival."""
         self._next_send_ns = start_ns
         self._sent_ns = array("q")
         self._rtt_ns = array("q")

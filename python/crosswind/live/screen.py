@@ -34,7 +34,7 @@ _ZOOMS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _EVENTS = 5
 _HISTORY_PROBES = 1_000_000
 _PROBES_A_SECOND = 20_000
-"""That are summed up anew: the numbers of a whole day are not computed every second."""
+"""Probes summarised per second: a day's numbers are not computed every second."""
 _KEYS = "p pause   w window   + - zoom   q quit"
 
 _ROWS = (

@@ -39,7 +39,7 @@ class TcpProbe:
     """
 
     keeps_order = False
-    """Each probe is a connection of its own, so that nothing says in which order their packets should arrive."""
+    """Each probe is its own connection, without an order between their packets."""
     tells_ways = False
     can_be_refused = True
 

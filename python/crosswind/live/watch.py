@@ -29,7 +29,7 @@ class Windows:
         self.length_ns = length_ns
         self.start_ns = start_ns
         self.first = 0
-        """The first probe of the window that is going on."""
+        """The open window's first probe."""
         self._next = 0
 
     def handle_verdict(self, verdict: ProbeOutcome) -> ProbeWindow | None:

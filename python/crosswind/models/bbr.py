@@ -11,7 +11,7 @@ from crosswind.models.situation import Situation
 PROBING_GAIN = 1.25
 """By how much a probing round sends faster than the estimated bandwidth."""
 CLIFF_LOSS = 1 - 1 / PROBING_GAIN
-"""Above this loss, 20 %, even a probing round delivers less than the estimate, which then decays."""
+"""Above this loss, 20 %, even a probing round delivers less than the estimate; the estimate then decays."""
 
 SOURCE = "Cardwell, Cheng, Gunn, Yeganeh & Jacobson, ACM Queue 14(5), 2016, figure 8"
 

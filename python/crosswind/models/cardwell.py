@@ -11,7 +11,7 @@ from crosswind.models.situation import Situation
 
 SOURCE = "Cardwell, Savage & Anderson, IEEE INFOCOM 2000"
 GROWTH = 2.0
-"""By what a window grows in each round of slow start; 1.5 where delayed ACKs slow it down."""
+"""The window's growth factor in each round of slow start; 1.5 with slowing delayed ACKs."""
 
 
 def before_first_loss(segments: Numbers, loss: Numbers) -> Numbers:

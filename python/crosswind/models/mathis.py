@@ -11,7 +11,7 @@ from crosswind.models.situation import Situation
 C_EVERY_SEGMENT = math.sqrt(3 / 2)
 """Periodic loss; the window grows by a segment a round trip (`ACKED_SEGMENTS` = 1)."""
 VALID_LOSS = 0.01
-"""Above about 1 % timeouts, which the law knows nothing of, decide."""
+"""Above about 1 % timeouts decide, and the law does not cover them."""
 
 SOURCE = "Mathis, Semke, Mahdavi & Ott, Computer Communication Review 27(3), 1997"
 

@@ -44,7 +44,7 @@ class _Models(Mapping[str, Model]):
 
 
 MODELS: Mapping[str, Model] = _Models()
-"""Every model by name: the names that a study's `models` may list."""
+"""Every model by name, as allowed in a study's `models`."""
 
 
 def unknown_models(names: Iterable[str]) -> list[str]:

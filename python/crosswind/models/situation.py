@@ -15,10 +15,10 @@ TIMESTAMP_BYTES = 12  # RFC 7323: ten, padded to twelve
 WINDOW_FIELD_BYTES = 65_535  # RFC 9293: the window field's maximum without scaling
 
 ACKED_SEGMENTS = 1
-"""By how many segments, acknowledged in congestion avoidance, a window of one grows by one: b of the models.
+"""Segments acknowledged in congestion avoidance for one segment of growth, with a window of one: b in the models.
 
-RFC 5681 counts ACKs, so that with delayed ones b is 2. Linux counts what they acknowledge (RFC 3465), in all kernels
-that Crosswind runs on, so that delaying ACKs slows no window down: b is 1, for all models.
+RFC 5681 counts ACKs, so with delayed ones b is 2. Linux counts acknowledged segments (RFC 3465), in all supported
+kernels, so delayed ACKs slow no window down: b is 1, for all models.
 """
 
 MEASURED_ROUND_TRIP = "the path has no delay: the smallest measured round trip is used instead"

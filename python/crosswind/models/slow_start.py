@@ -13,7 +13,7 @@ SOURCE = "RFC 5681, section 3.1, with one window increment per segment acknowled
 
 
 QUICK_ACKS = 16
-"""ACKs of a new connection, or after something that came twice, that are not delayed: Linux's TCP_MAX_QUICKACKS."""
+"""Undelayed ACKs in a new connection, or after a duplicate: Linux's TCP_MAX_QUICKACKS."""
 
 
 def slow_start(

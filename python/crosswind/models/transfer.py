@@ -27,20 +27,20 @@ FORMULA = (
     "q = (timeout_window/W)^timeout_power"
 )
 _NO_LOSS = 1e-9
-"""In place of no loss, after which the formula divides by it."""
+"""In place of no loss; the formula divides by it."""
 _TOLD_APART, _LATER_STRETCHES = 100_000, 10_000
-"""The first segments, each of which may be the first lost one by itself, and the stretches of all that follow."""
+"""The first segments, each one possible place for the first loss, and the stretches of all later ones."""
 _PLACES = 12
 """How finely it is told where the first loss is."""
 _LOSSES = 8
-"""How many losses the window of slow start is remembered for: CUBIC keeps 0.7 of it at each, and 0.7^8 = 0.06."""
+"""Losses before slow start's window is forgotten: CUBIC keeps 0.7 of it at each, and 0.7^8 = 0.06."""
 _REPAIR = 1.5
 """How many windows are sent after a loss is found until the window grows again."""
 _MIDDLES = -np.log(1 - (np.arange(6) + 0.5) / 6)
 _DISTANCES = _MIDDLES / _MIDDLES.mean()
-"""To the next loss, of the mean distance: each stands for a sixth of all."""
+"""Distances to the next loss, relative to their mean: each stands for a sixth of all."""
 _KEPT = {"cubic": 0.7}
-"""What of its window a congestion control keeps after a loss; of the others, half."""
+"""Share of the window kept after a loss, by congestion control; others keep half."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ docs/models.md has their intervals and errors.
 
 
 _LEAST_LOSS = 0.001
-"""Of the cells that it was tested on."""
+"""The smallest loss among the tested cells."""
 _SOON, _ONE_PACKET = 8, 0.05
-"""A transfer so many times as long as what came before the overflow, and a change of the time, which are told."""
+"""Relative length of a transfer after the overflow, and a change in time, worth a note."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ _SCHEME = re.compile(r"s3:/{1,2}", re.IGNORECASE)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _PART = re.compile(r"[A-Za-z0-9_=+~-][A-Za-z0-9._=+~-]{0,199}")
 _COPY = ".run"
-"""The directory of a copy, below one for each part of its address: no part begins with a dot."""
+"""A copy's directory, below one for each part of its address: no part begins with a dot."""
 
 
 @dataclass(frozen=True)

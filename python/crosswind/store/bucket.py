@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 WAIT = "CROSSWIND_OBJECTS_WAIT"
-"""The variable that says for how many seconds a server that does not answer is asked again."""
+"""The variable with the seconds to retry a silent server."""
 _WAIT_S = 120.0
 _DELETED_AT_ONCE = 1000
 _MOST_OF_A_PROFILE = 1 << 20

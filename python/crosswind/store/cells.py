@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 KEYS = "keys.log"
-"""The keys of a capture's connections."""
+"""The keys for a capture's connections."""
 
 
 class CellsFolder:
@@ -43,7 +43,7 @@ class CellsFolder:
         self._folder = run / "cells"
         self._run_id = run_id
         self._waiting: list[RepetitionResult] = []
-        """What a next partition is made of, without its measurements."""
+        """The next partition's repetitions, without their measurements."""
         self._waiting_bytes = 0
 
     def begin(self, key: str) -> Path:

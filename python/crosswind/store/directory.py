@@ -63,10 +63,10 @@ class Store:
         self.directory = directory
         self.manifest = manifest
         self.uploads = uploads
-        """What sends a run that is open for writing to its object store; None for one that stays a directory."""
+        """Sends a run open for writing to its object store; None for a plain directory."""
         self._lock = lock
         self.damaged: Sequence[Damage] = ()
-        """What `resume` found damaged, and set aside."""
+        """Damaged repetitions, set aside by `resume`."""
         self._partitions: dict[str, Partition] = {}
 
     # Opening

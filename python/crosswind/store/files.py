@@ -13,7 +13,7 @@ from crosswind.files.inside import create_inside
 from crosswind.store.checksums import sealed
 
 ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged|repeated)-\d+")
-"""The name of what is kept of an attempt that does not count."""
+"""The name of a superseded attempt."""
 
 _DISK_HINT = "free space or choose another --output; finished repetitions are kept, `--resume` continues the run"
 _PLACE_HINT = "choose a directory that can be written, with --output DIR"

@@ -21,7 +21,7 @@ from crosswind.store.lock import LOCK, used_by_another
 
 _PROBE = "lock.probe"
 _SPARE_S = 60.0
-"""How much longer a lock is valid than requests are repeated to a server that does not answer."""
+"""A lock's validity beyond the retries to a silent server."""
 _RENEWED_EVERY_S = 15.0
 
 

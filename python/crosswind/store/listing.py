@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 DEFAULT_ROOT = Path("crosswind-runs")
 
 SAMPLED_CELLS = 64
-"""Of how many cells the size is read; that of the others is estimated from them."""
+"""Maximum number of cells read for their size; the others are estimated from them."""
 
 _AT_A_TIME = 8
-"""Runs on an object store that are looked at."""
+"""Concurrent looks at runs on an object store."""
 _LEFTOVER = re.compile(r"\..+\.removed(-\d+)?")
 _PARTS = (".json.part", ".jsonl.part")
 

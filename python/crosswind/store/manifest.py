@@ -17,11 +17,11 @@ from crosswind.store.run_file import RunFile
 
 MANIFEST = "manifest.json"
 MARKER = "manifest.json.removed"
-"""What the manifest is called while its run is being removed."""
+"""The manifest's name while its run is being removed."""
 RUN_SCHEMA = "crosswind.run/5"
 FAMILY = "crosswind.run/"
 _TABLES = {"study": "title", "presentation": "title", "provenance": "started"}
-"""Tables of a manifest, and a text that each has."""
+"""Tables in a manifest, each with a required text."""
 NOT_A_RUN_HINT = "runs are the directories that `crosswind run` makes, in crosswind-runs/ without --output"
 
 

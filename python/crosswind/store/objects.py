@@ -34,7 +34,7 @@ from crosswind.store.result import RESULT
 
 CELLS = "cells"
 LAST = {CELLS: RESULT, PARTITIONS: INDEX}
-"""The file of an entry that is sent last. Without it the entry counts as absent."""
+"""Each kind of entry's last file. Without it the entry counts as absent."""
 _TAGS = ".objects"
 _UNKNOWN = ("", 0)
 _COPY_ID = ".copy"

@@ -48,9 +48,9 @@ from crosswind.store.tables import unreadable
 RESULTS = "results.parquet"
 
 PACKED_AT_ONCE = 1000
-"""Repetitions of a partition, but for the last of its bytes. A run of fewer stays readable file by file."""
+"""Repetitions in a partition, limited by bytes too. A smaller run stays readable file by file."""
 MOST_BYTES = 32 << 20
-"""Of the files of a partition's repetitions: a partition is read in one piece."""
+"""Bytes in a partition's files: it is read in one piece."""
 _MOST_BYTES_OF_ONE = 1 << 20
 
 TABLES = frozenset(
@@ -59,7 +59,7 @@ TABLES = frozenset(
         "samples", "spent", "pieces", "tcp", "objects", "flows", "connections", "connection_parts", "connection_pieces",
     )
 )  # fmt: skip
-"""What is packed. A repetition with any other file stays a directory: captures and outputs are for other programs."""
+"""Packable files. A repetition with any other file stays a directory: captures and outputs are for other programs."""
 
 
 @dataclass(frozen=True)

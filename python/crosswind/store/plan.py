@@ -29,7 +29,7 @@ from crosswind.study.identity import repetition_key
 
 PLAN = "plan.jsonl"
 _KEY = re.compile(r"[\w-]+")
-"""It is the name of a directory."""
+"""A directory's name."""
 _OF_A_REPETITION = ("key", "order", "repetition", "block", "seed")
 
 

@@ -40,7 +40,7 @@ PACKETS = "packets.parquet"
 _OBJECTS = "objects.parquet"
 _OUTPUT = "client.out"
 _KEPT_OUTPUT_BYTES = 16 << 20
-"""Of what a client printed, which may be a report of itself with a million times in it."""
+"""Maximum client output: it may be a report with a million times in it."""
 
 
 def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord:

@@ -20,7 +20,7 @@ from crosswind.store.run_file import RunFile
 RESULT = "result.json"
 CELL_SCHEMA = "crosswind.cell-run/2"
 _CUT_OFF = "connections_incomplete"
-"""The warning of a cell that had more packets than it keeps."""
+"""The warning for a cell over its packet limit."""
 
 
 @dataclass(frozen=True)

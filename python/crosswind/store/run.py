@@ -16,7 +16,7 @@ from crosswind.store.result import RepetitionResult
 
 MOST_CELLS = 1000
 MOST_REPETITIONS = 50_000
-"""Of a run that is analysed in depth as a whole. A larger one has an overview of its cells."""
+"""Limit for a full analysis. A larger run has an overview of its cells."""
 
 
 class StoredRun:

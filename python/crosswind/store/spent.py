@@ -22,8 +22,8 @@ TIERS = (
     _CLOSING,
     _UNKNOWN,
 )
-"""A link that carries the exchange's bytes holds all of them up; what a host does while another connection waits for
-the network, and closing a connection, hold up nothing."""
+"""A link with the exchange's bytes holds all of them up; a host's work while another connection waits for the network,
+and closing a connection, hold up nothing."""
 
 _Numbers = npt.NDArray[np.float64]
 _Times = npt.NDArray[np.int64]

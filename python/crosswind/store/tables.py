@@ -13,7 +13,7 @@ from crosswind.store.checksums import Checksum, DamagedFileError, checked_bytes,
 from crosswind.store.run_file import RunFile
 
 _LARGE = 1000
-"""Rows of a table in which it is worth the time to look for columns that say the same in every one."""
+"""Minimum rows for a search for constant columns."""
 
 
 def to_parquet(arrow: Path) -> None:

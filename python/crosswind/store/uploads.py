@@ -21,7 +21,7 @@ from crosswind.store.plan import PLAN
 
 _AT_A_TIME = 16
 _MOST_WAITING = 64
-"""While more transfers wait, no further cell starts. A killed session loses those that wait."""
+"""While more transfers wait, no further cell starts. A killed session loses them."""
 
 
 class Uploads:

@@ -32,19 +32,19 @@ from crosswind.files.safe_path import python_command, safe_children
 from crosswind.store.plan import PlannedCell
 
 _CONNECT_S = 30
-"""How long a scheduler may take to answer, and a machine to say what it is."""
+"""Timeout for a scheduler's answer, and a machine's identity."""
 _ANSWER_S = 5.0
-"""How long a run waits at its beginning for what all machines are."""
+"""Wait at a run's beginning for all machines' identities."""
 _WAIT_S = 120.0
 """How long the run waits for a cluster without a worker."""
 _WAIT_FOR_ANOTHER_S = 10.0
-"""How long it waits where every worker is one that may not take what is left."""
+"""Wait while no worker fits the rest."""
 _LOOK_S = 1.0
-"""Between two looks at which machines the cluster has."""
+"""Interval between looks at the cluster's machines."""
 _AHEAD = 2
-"""Repetitions that are handed over for each thread of the cluster, so that none waits for this process."""
+"""Repetitions handed over per thread in the cluster: none waits for this process."""
 _UNFIT_TRIES = 5
-"""How often a repetition goes to another machine because it came to one that may not take it."""
+"""Maximum moves after reaching an unfit machine."""
 
 _PRELOAD = "crosswind.execution.workers.own_group"
 
@@ -150,7 +150,7 @@ class _Task:
         self._failure: Failure | None = None
         self._future: Any = None
         self._places: list[str] = []
-        """The machines that may take it, as of its last try."""
+        """The fitting machines at its last try."""
         self._next_look = self._stranded_since = float("inf")
         reading, self._writing = os.pipe()
         self._reading: IO[bytes] | None = os.fdopen(reading, "rb", buffering=0)
@@ -295,9 +295,9 @@ class _Machines:
         self._lock = threading.Condition()
         self._known: dict[str, remote.Identity | str] = {}
         self._asked: set[str] = set()
-        """Those that have not answered yet."""
+        """Processes asked and still silent."""
         self._fitting: dict[tuple[bool, str | None], list[str]] = {}
-        """Which may take what, since the last of them came or left: a cluster may have thousands."""
+        """Fitting machines by kind of repetition, since the last arrival or departure: a cluster may have thousands."""
         self._threads: dict[str, int] = {}
         self._over = threading.Event()
         self.lost = False

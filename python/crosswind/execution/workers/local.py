@@ -22,10 +22,10 @@ from crosswind.store.plan import PlannedCell
 from crosswind.text.units import format_duration
 
 START_S = 0.025
-"""Between two starts. One takes some 10 ms of processor time, for which other cells would have to wait."""
+"""Between two starts. One takes some 10 ms of processor time from the other cells."""
 
 HEARTBEAT_NS = 500_000_000
-"""How often a cell that others run beside reports its progress; one that runs alone does so twice as often."""
+"""Report interval for a cell beside others; a lone cell reports twice as often."""
 
 
 class LocalWorker(Worker):

@@ -14,7 +14,7 @@ from crosswind.peers.registry import PEERS
 from crosswind.store.plan import PlannedCell
 
 HEARTBEAT_NS = 10_000_000_000
-"""How often a cell reports its progress, of its own time."""
+"""A cell's report interval, in its own time."""
 
 
 class VirtualWorker(Worker):
@@ -77,7 +77,7 @@ def trusts(planned: PlannedCell) -> bool:
 
 
 MOST_IN_LITTLE = 32
-"""Flows for which a guest's usual memory suffices, whatever they do."""
+"""Maximum flows in a guest's usual memory, whatever they do."""
 
 
 def memory_mb(planned: PlannedCell) -> int:

@@ -16,7 +16,7 @@ from crosswind.text.quantities import TIME
 _HEIGHT = 250
 _BINS = 41
 _MOST, _FAR = 0.99, 3
-"""A linear axis that is three times longer than the 99 % quantile ends there."""
+"""A linear axis three times longer than the 99 % quantile ends there."""
 
 
 @dataclass(frozen=True)

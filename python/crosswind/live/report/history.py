@@ -7,7 +7,7 @@ from crosswind.live.summary import Summary
 from crosswind.live.watch import News, Watch, WindowReport
 
 MOST_PERIODS = 120
-"""That a chart shows side by side."""
+"""Maximum periods in a chart."""
 
 
 @dataclass

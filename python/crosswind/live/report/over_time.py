@@ -18,7 +18,7 @@ from crosswind.text.quantities import TIME
 
 PROBE = "a probe"
 MOST_DOTS = 1500
-"""Probes that are drawn one by one; of more, none is."""
+"""Maximum probes drawn one by one; with more, none is."""
 _MINUTE_NS = 60 * 10**9
 _MOST_IN_ONE_UNIT = 10
 _DIGITS = 6

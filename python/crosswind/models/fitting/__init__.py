@@ -17,4 +17,4 @@ __all__ = [
     "compare",
     "fit",
 ]
-"""What `crosswind fit` uses. It imports scipy, which takes a while."""
+"""The interface for `crosswind fit`. It imports scipy, slowly."""

@@ -36,10 +36,10 @@ _LARGEST_LOG = 700.0
 _ROUNDING = 1e-12
 
 SHORTEST_S = 1e-9
-"""In place of a time below 0, which some coefficients within their bounds would give."""
+"""In place of a negative time, possible with some coefficients within their bounds."""
 
 DEVIATION = 0.5
-"""Of the logarithm of a coefficient that is never 0 (a factor of 1.6), else of the coefficient itself."""
+"""Of a nonzero coefficient's logarithm (a factor of 1.6), else of the coefficient itself."""
 
 
 @dataclass(frozen=True)

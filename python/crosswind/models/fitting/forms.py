@@ -155,4 +155,4 @@ _ALL = (
 )
 
 FORMS: Mapping[str, Form] = {form.name: form for form in _ALL}
-"""Every formula that can be fitted, by name."""
+"""Every formula for fitting, by name."""

@@ -7,7 +7,7 @@ _CUBIC_C = 410 / 1024
 _CUBIC_RENO_EIGHTHS = 15  # segments for one of Reno's: 8 (1 + beta) / (3 (1 - beta)), rounded down
 _CUBIC_TICKS = 31
 CUBIC_FIRST = 20
-"""Segments that let the window grow by one at most until the first loss, after slow start."""
+"""Segments for at most one segment of window growth until the first loss, after slow start."""
 _RECOVERY_S = 1.0
 """How long after a reduction round trips are not taken in."""
 _HYSTART_LOW_WINDOW = 16
@@ -16,7 +16,7 @@ _HYSTART_TRAIN_GAP_S = 0.002
 _HYSTART_BURST_S = 0.001
 _MICROSECOND_S = 1e-6  # the kernel's unit for such times
 TICK_S = 0.001
-"""Of the kernel's clock."""
+"""The kernel clock's."""
 
 
 class Reno:
