@@ -24,7 +24,6 @@ LIMITS = {
     "errors": (5.2, 0.6),
     "files": (5.9, 3.4),
     "findings": (5.2, 5.9),
-    "peers": (5.3, 3.2),
     "report": (5.3, 5.3),
     "ro_crate": (5.2, 3.9),
     "study": (5.9, 6.0),

@@ -1,1 +1,1 @@
-"""Programs that a workload of kind `program` runs at an end of the path: software that nobody here wrote."""
+"""Third-party programs for the workload `program`, at an end of the path."""

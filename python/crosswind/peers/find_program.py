@@ -1,4 +1,4 @@
-"""Programs of the system that peers need, by every name under which systems have them."""
+"""System programs needed by peers, under all their names."""
 
 import os
 import re
@@ -10,9 +10,9 @@ from types import MappingProxyType
 from crosswind.errors import EngineError
 
 CHROMIUM = "CROSSWIND_CHROMIUM"
-"""The environment variable that names the program Chromium."""
+"""The environment variable for the program Chromium."""
 
-# The programs themselves come first, without the shell scripts that start them with a user's flags.
+# The programs themselves come first, before shell scripts adding a user's flags.
 _CHROMIUM_PLACES = (
     "/usr/lib/chromium/chromium",
     "/usr/lib64/chromium-browser/chromium-browser",
@@ -27,9 +27,9 @@ _NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
 
 
 def find_program(name: str) -> str | None:
-    """The path of a program, by its own name or by another that it has; None when it is not there.
+    """A program's path, by its own or another name; None when missing.
 
-    Raises: EngineError when the environment names one that is not there.
+    Raises: EngineError when the environment names a missing one.
     """
     named = os.environ.get(CHROMIUM) if name == "chromium" else None
     if named:
@@ -41,7 +41,7 @@ def find_program(name: str) -> str | None:
 
 
 def program_version(program: str) -> str | None:
-    """What a program says to `--version`, as 156.0.1.2; None where it says none."""
+    """A program's answer to `--version`, as 156.0.1.2; None without one."""
     try:
         answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
@@ -51,5 +51,5 @@ def program_version(program: str) -> str | None:
 
 
 def is_older(version: str | None, oldest: int) -> bool:
-    """Whether a version is of an earlier major one. One that is not known is not judged."""
+    """Whether a version has an earlier major number. An unknown one is not judged."""
     return version is not None and int(version.partition(".")[0]) < oldest

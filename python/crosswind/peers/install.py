@@ -1,4 +1,4 @@
-"""What peers need beside Crosswind: Chromium, Node and npm of the system, and npm packages (`make browser`)."""
+"""The peers' dependencies: the system's Chromium, Node and npm, and npm packages (`make browser`)."""
 
 import os
 import shutil
@@ -11,14 +11,14 @@ from crosswind.peers.find_program import find_program
 from crosswind.peers.node.install import install_packages
 
 DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType({"chromium": "chromium", "node": "nodejs", "npm": "npm"})
-"""Which package of Debian brings a program."""
+"""Each program's Debian package."""
 _APT_TIMEOUT_S = 1200
 
 
 def install(say: Callable[[str], None]) -> None:
-    """Installs what is missing. Args: say: told what is done and what was found, one line each.
+    """Installs missing programs and packages. Args: say: told each step and finding, one line each.
 
-    Raises: EngineError for what cannot be installed; everything else has been.
+    Raises: EngineError for failed installations, after all others.
     """
     missing = missing_programs()
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
@@ -35,9 +35,9 @@ def install(say: Callable[[str], None]) -> None:
 
 
 def missing_programs() -> list[str]:
-    """The programs that are not there, by the names of `DEBIAN_PACKAGES`.
+    """The missing programs, by the names in `DEBIAN_PACKAGES`.
 
-    Raises: EngineError when the environment names one that is not there.
+    Raises: EngineError when the environment names a missing one.
     """
     return [name for name in DEBIAN_PACKAGES if find_program(name) is None]
 

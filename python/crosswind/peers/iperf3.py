@@ -1,9 +1,9 @@
-"""The peer `iperf3`: transfers over tcp by iperf3 at both ends, as the peer protocol has them (docs/peers.md).
+"""The peer `iperf3`: transfers over tcp by iperf3 at both ends, under the peer protocol (docs/peers.md).
 
 python -m crosswind.peers.iperf3 < job.json
 
 iperf3 says how long a transfer took and how many bytes arrived, and the sender how many segments it retransmitted. It
-does not say when: the end of a sample is the end of the program, and its beginning as much earlier as iperf3 measured.
+does not say when: a sample ends with the program, and begins earlier by iperf3's measured time.
 """
 
 import json
@@ -21,7 +21,7 @@ from crosswind.errors import CrosswindError, EngineError
 
 _LISTENS = "Server listening"
 _GRACE_S = 5.0
-"""What iperf3 takes beside the transfer itself: its control connection and its report."""
+"""iperf3's time beside the transfer itself: its control connection and its report."""
 
 _SECOND_NS = 1_000_000_000
 
@@ -30,9 +30,9 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Transfer:
-    """One transfer as iperf3 measured it. `took_s` and `received_bytes`: at the receiver.
+    """One transfer as measured by iperf3. `took_s` and `received_bytes`: at the receiver.
 
-    retransmits: segments that the sender retransmitted; 0 where its kernel does not say.
+    retransmits: segments retransmitted by the sender; 0 where its kernel does not say.
     """
 
     took_s: float
@@ -42,7 +42,7 @@ class Transfer:
 
 
 def iperf3_program() -> str:
-    """The path of iperf3. Raises: EngineError when it is not installed."""
+    """The path to iperf3. Raises: EngineError when it is not installed."""
     program = shutil.which("iperf3")
     if program is None:
         raise EngineError("iperf3 is not installed", hint="`apt install iperf3`")
@@ -50,7 +50,7 @@ def iperf3_program() -> str:
 
 
 def arguments_of(job: Mapping[str, Any]) -> list[str]:
-    """What a job means to iperf3's client. Raises: EngineError for what iperf3 cannot do."""
+    """A job as arguments for iperf3's client. Raises: EngineError for a job impossible in iperf3."""
     work = job["workload"]
     check_workload("client", work)
     size, duration_ns = work.get("size_bytes"), work.get("duration_ns") or 0
@@ -60,7 +60,7 @@ def arguments_of(job: Mapping[str, Any]) -> list[str]:
 
 
 def check_workload(_end: str, work: Mapping[str, Any]) -> None:
-    """Raises: EngineError for a workload, with every default filled in, that iperf3 cannot run."""
+    """Raises: EngineError for a workload, with every default filled in, impossible in iperf3."""
     if (work["kind"], work["transport"]) != ("transfer", "tcp"):
         raise EngineError(
             f"iperf3 cannot do {work['kind']} over {work['transport']}", hint="it does the workload transfer over tcp"
@@ -75,7 +75,9 @@ def check_workload(_end: str, work: Mapping[str, Any]) -> None:
 
 
 def read_report(text: str) -> Transfer:
-    """What iperf3 -J printed. Raises: EngineError with iperf3's own words when it failed, or when it is no report."""
+    """Reads the output of iperf3 -J.
+
+    Raises: EngineError with iperf3's own words after a failure, or for other output."""
     try:
         report = json.loads(text)
         if "error" in report:
@@ -92,7 +94,7 @@ def read_report(text: str) -> Transfer:
 
 
 def outcome_of(message: str) -> str:
-    """Which outcome iperf3's words for a failure mean (docs/result.md)."""
+    """The outcome for iperf3's error message (docs/result.md)."""
     words = {"refused": "refused", "reset": "reset", "closed": "closed", "timed out": "timeout"}
     return next((outcome for word, outcome in words.items() if word in message.lower()), "error")
 

@@ -1,4 +1,4 @@
-"""The peers that come with Crosswind: their names in a study, what starts them, what they need (docs/peers.md)."""
+"""The bundled peers: their names in a study, their commands, their dependencies (docs/peers.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ NATIVE = "native"
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why a peer cannot be used, in a sentence, and what to do about it."""
+    """Why a peer cannot be used, in a sentence, and the remedy."""
 
     problem: str
     hint: str | None
@@ -22,12 +22,11 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class KnownPeer:
-    """A peer that comes with Crosswind.
+    """A bundled peer.
 
-    Attributes: summary: what it is. client, server: whether it can be that. module: what starts it. needs: functions,
-        "module:function", which raise CrosswindError for what this machine lacks. needs_for_socketio: further ones, for
-        the transports of Socket.IO. check: a function likewise that is given the end and the workload, and raises
-        CrosswindError for one that it cannot run on any machine.
+    Attributes: client, server: whether it can be one. module: its program. needs: functions, "module:function", raising
+        CrosswindError for missing dependencies. needs_for_socketio: further ones, for the Socket.IO transports. check:
+        such a function on the end and the workload, raising CrosswindError for one impossible on any machine.
     """
 
     name: str
@@ -40,11 +39,11 @@ class KnownPeer:
     server: bool = True
 
     def command(self, end: str) -> tuple[str, ...] | None:
-        """What starts it as "client" or "server", with placeholders (docs/programs.md); None where nothing does."""
+        """Its command as "client" or "server", with placeholders (docs/programs.md); None if unable."""
         return python_command("-m", self.module, python="{python}") if getattr(self, end) else None
 
     def missing(self, transport: str) -> Obstacle | None:
-        """What it needs for a transport and this machine lacks, if so: a program, a version, a package."""
+        """A dependency for a transport missing on this machine, if any: a program, a version, a package."""
         needs = self.needs + (self.needs_for_socketio if transport.startswith("socketio-") else ())
         return next(filter(None, map(_obstacle, needs)), None)
 
@@ -54,7 +53,7 @@ class KnownPeer:
 
 
 def _obstacle(function: str, *arguments: object) -> Obstacle | None:
-    """Calls a function that is named as "module:function". Returns the error that it raised, if any."""
+    """Calls a function given as "module:function". Returns its error, if any."""
     module, _, name = function.partition(":")
     try:
         getattr(import_module(module), name)(*arguments)
@@ -103,6 +102,6 @@ PEERS: Mapping[str, KnownPeer] = {peer.name: peer for peer in _PEERS}
 
 
 def peer_names(end: str | None = None) -> Sequence[str]:
-    """What a study may call an end ("client", "server", or either), `native` first."""
+    """The possible names for an end in a study ("client", "server", or either), `native` first."""
     able = (peer.name for peer in _PEERS if end is None or peer.command(end) is not None)
     return (NATIVE, *able)

@@ -1,12 +1,12 @@
-"""Sends messages with Python's websocket-client, and prints as JSON which functions its time went to.
+"""Sends messages with Python's websocket-client, and prints a profile by function as JSON.
 
     python -m crosswind.peers.websocket_client ws://127.0.0.1:8080/ --size 10000000 --messages 5 [--slow-mask]
 
 Only sending is timed and profiled; the server's echo of each message is awaited outside of it.
 
-A client masks what it sends (RFC 6455, section 5.3). Up to version 1.0.1 websocket-client did that one byte at a time
-in Python, unless numpy or wsaccel was installed; since 1.1.0 it computes one XOR of two large integers. `--slow-mask`
-puts a loop of the old kind in its place, to show what that costs.
+A client masks its messages (RFC 6455, section 5.3). Up to version 1.0.1 websocket-client masked one byte at a time in
+Python, unless numpy or wsaccel was installed; since 1.1.0 it computes one XOR of two large integers. `--slow-mask`
+restores a loop of the old kind, to show its cost.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def mask_by_octet(key: array.array[int], data: array.array[int]) -> bytes:
-    """Mask as RFC 6455, section 5.3 puts it: octet i of the data XOR octet i mod 4 of the key."""
+    """Mask as in RFC 6455, section 5.3: octet i of the data XOR octet i mod 4 of the key."""
     transformed = array.array("B", bytes(len(data)))
     for i, octet in enumerate(data):
         transformed[i] = octet ^ key[i % 4]
@@ -74,7 +74,7 @@ def _websocket() -> Any:
 
 
 def _slow_down(websocket: Any) -> None:
-    # What it masks with is not part of its interface.
+    # Its mask function is not part of its interface.
     frames = getattr(websocket, "_abnf", None)
     if not hasattr(frames, "_mask"):
         _fail(2, "this version of websocket-client masks elsewhere", "pip install 'websocket-client>=1.1,<2'")
@@ -108,7 +108,7 @@ def _measure(websocket: Any, url: str, size: int, messages: int) -> dict[str, ob
 
 
 def _functions(profile: cProfile.Profile) -> list[dict[str, object]]:
-    """Return those that took most time themselves, the most first."""
+    """Return the functions with the most own time, the most first."""
     entries = sorted(profile.getstats(), key=lambda entry: -entry.inlinetime)
     return [
         {
@@ -122,7 +122,7 @@ def _functions(profile: cProfile.Profile) -> list[dict[str, object]]:
 
 def _name(code: CodeType | str) -> str:
     if isinstance(code, str):
-        return code.strip("<>")  # built in: "<method 'send' of '_socket.socket' objects>"
+        return code.strip("<>")  # a built-in: "<method 'send' of '_socket.socket' objects>"
     return f"{PurePath(code.co_filename).name}:{code.co_firstlineno}({code.co_name})"
 
 

@@ -1,1 +1,1 @@
-"""Chromium as the client of a workload: a peer (docs/peers.md) that measures inside a page of a real browser."""
+"""Chromium as a workload's client: a peer (docs/peers.md) measuring inside a real browser's page."""

@@ -39,14 +39,14 @@ def main() -> int:
 
 
 def _measured(running: Browser, job: Job) -> Iterable[DevtoolsEvent]:
-    """What a page measures by itself."""
+    """A page's own measurements."""
     page = load_page(running, job)
     say(ready(running.version, page.clock))
     return events(page.run(), page.said, job.transport)
 
 
 def _navigated(running: Browser, job: Job) -> Iterable[DevtoolsEvent]:
-    """What DevTools tells of the pages that the browser navigates to."""
+    """DevTools' events on the pages visited."""
     navigation = Navigation(running, job)
     say(ready(running.version, navigation.clock))
     return navigation.run()

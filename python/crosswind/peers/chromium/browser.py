@@ -1,4 +1,4 @@
-"""Finds Chromium, starts it, and ends it with every process that it has started."""
+"""Finds Chromium, starts it, and ends it with all its processes."""
 
 import base64
 import contextlib
@@ -22,7 +22,7 @@ from crosswind.peers.find_program import CHROMIUM, find_program, is_older, progr
 EXTRA_FLAGS = "CROSSWIND_CHROMIUM_FLAGS"
 """The environment variable with further flags."""
 OLDEST = 132
-"""The first version whose `--headless` is the whole browser. Older ones are not tested."""
+"""The first version with the whole browser in `--headless`. Older ones are not tested."""
 
 _PIPE_DESCRIPTORS = (3, 4)
 _LOG_BYTES = 4000
@@ -32,12 +32,12 @@ _PREFERENCES = {"net": {"network_prediction_options": 2}}
 """Never connect to a server before a page asks for it (chrome/browser/preloading/preloading_prefs.h)."""
 
 _LONGEST_BASE = 39
-"""Chromium makes a socket three levels below, whose path has 107 bytes at most (unix(7))."""
+"""Chromium makes a socket three levels below, with a path of 107 bytes at most (unix(7))."""
 
 _QUIC = frozenset({"http3", "webtransport", "webtransport-datagram", "socketio-webtransport"})
 
 _DISABLED_FEATURES = (
-    # A page may ask for servers in private networks, which those of a cell are.
+    # A page may contact servers in private networks, as in a cell.
     "LocalNetworkAccessChecks",
     "LocalNetworkAccessChecksWebSockets",
     "LocalNetworkAccessChecksWebTransport",
@@ -45,18 +45,18 @@ _DISABLED_FEATURES = (
     "LoadingPredictorUseOptimizationGuide",
     "SpeculativePreconnect",
     "PreconnectToSearch",
-    # They start work of their own.
+    # They start their own work.
     "MediaRouter",
     "OptimizationHints",
     "Translate",
-    # http:// stays what it is.
+    # http:// stays http://.
     "HttpsUpgrades",
     "HttpsFirstBalancedModeAutoEnable",
 )
 
 _ALWAYS = (
     "--headless",
-    # The namespaces of a cell are the sandbox; Chromium's own needs privileges that a cell may not have.
+    # A cell's namespaces are the sandbox; Chromium's own needs privileges missing in a cell.
     "--no-sandbox",
     "--remote-debugging-pipe",
     "--disable-gpu",
@@ -111,7 +111,7 @@ def find_chromium() -> str:
 
 
 def check_installed() -> None:
-    """Raises: CrosswindError where there is no Chromium, or one that is too old."""
+    """Raises: CrosswindError without Chromium, or for a too old one."""
     _refuse_old(program_version(find_chromium()))
 
 
@@ -121,7 +121,7 @@ def browser(job: Job) -> Iterator[Browser]:
     program = find_chromium()
     extra = os.environ.get(EXTRA_FLAGS, "").split()
     with profile() as directory, _log(job.directory) as log:
-        # What it keeps of its own goes with the profile.
+        # Its own files go with the profile.
         directories = {name: str(directory) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
         pid, devtools = _start([program, *flags(job, directory, extra=extra)], {**os.environ, **directories}, log)
         try:
@@ -174,7 +174,7 @@ def _start(command: list[str], environment: Mapping[str, str], log: IO[bytes]) -
 
 
 def _above_pipe(descriptor: int) -> int:
-    """The same file under a number that the browser's pipe does not need."""
+    """The same file under a number free in the browser."""
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(_PIPE_DESCRIPTORS) + 1)
     os.close(descriptor)
     return moved
@@ -197,7 +197,7 @@ def _last_words(log: IO[bytes]) -> str:
     size = log.seek(0, os.SEEK_END)
     log.seek(max(0, size - _LOG_BYTES))
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-    # What reports the crash complains about files that containers lack.
+    # The crash reporter complains about files missing in containers.
     words = [line for line in lines if "/crashpad/" not in line]
     return " / ".join(words[-_LOG_LINES:]) or "it said nothing"
 
@@ -208,7 +208,7 @@ def _where(log: IO[bytes]) -> str | None:
 
 @contextlib.contextmanager
 def profile() -> Iterator[Path]:
-    """A new directory, removed at the end. What earlier processes left behind when they were killed is removed too."""
+    """A new directory, removed at the end. Killed processes' directories are removed too."""
     base = tempfile.gettempdir()
     if len(os.fsencode(base)) > _LONGEST_BASE:
         base = "/tmp"
@@ -219,7 +219,7 @@ def profile() -> Iterator[Path]:
 
 
 def flags(job: Job, profile: Path, *, extra: Sequence[str] = ()) -> list[str]:
-    """Return the arguments of Chromium for this job. Args: profile: its directory. extra: what comes last."""
+    """Return Chromium's arguments for this job. Args: profile: its directory. extra: appended."""
     chosen = [*_ALWAYS, f"--disable-features={','.join(_DISABLED_FEATURES)}", f"--user-data-dir={profile}"]
     # Ports of old services, such as 7 (echo), are refused otherwise (net/base/port_util.cc).
     chosen.append(f"--explicitly-allowed-ports={job.port}")

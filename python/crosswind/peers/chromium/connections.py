@@ -1,12 +1,12 @@
-"""Closes the browser's kept connections, so that the next request opens a new one. Pages cannot do that."""
+"""Closes the browser's kept connections, so the next request opens a new one. Pages cannot do this."""
 
 from crosswind.peers.chromium.devtools import DevTools, Message, evaluate
 from crosswind.peers.chromium.job import HTTP_VERSIONS, Job
 
 BINDING = "crosswindCloseConnections"
-"""The function by which a page asks for it."""
+"""The function for a page's request."""
 _URL = "chrome://net-internals/#sockets"
-# The answer to the second message means that the first has been done: both go the same way, in order.
+# The second answer proves the first message done: both go the same way, in order.
 _CLOSE = """import("chrome://resources/js/cr.js").then((resources) => {
   chrome.send("flushSocketPools");
   return resources.sendWithPromise("hstsQuery", "localhost");
@@ -14,14 +14,14 @@ _CLOSE = """import("chrome://resources/js/cr.js").then((resources) => {
 
 
 def wants_new_connections(job: Job) -> bool:
-    """Whether the browser must not use the connections that it has."""
+    """Whether the browser must open new connections."""
     return job.transport in HTTP_VERSIONS and (
         job.kind in ("connect", "page") or job.workload.get("connection") == "new"
     )
 
 
 class Connections:
-    """The browser's own page about its connections, which can close them."""
+    """The browser's own page for its connections, able to close them."""
 
     def __init__(self, devtools: DevTools) -> None:
         self._devtools = devtools
@@ -35,7 +35,7 @@ class Connections:
         self._ask(_CLOSE)
 
     def serve(self, page: str) -> None:
-        """Has the page of that session ask for it by the function of the name `BINDING`."""
+        """Offers the page in this session the function `BINDING`."""
         self._devtools.call("Runtime.addBinding", session=page, name=BINDING)
 
         def close(_: Message) -> None:

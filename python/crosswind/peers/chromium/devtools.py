@@ -23,13 +23,13 @@ class BrowserGoneError(ChromiumError):
 
 
 class NoAnswerError(ChromiumError):
-    """What was waited for did not come in time."""
+    """An awaited event did not come in time."""
 
 
 class DevTools:
     """A connection to a browser.
 
-    Args: reader, writer: descriptors of our ends, which `close` closes.
+    Args: reader, writer: descriptors for our ends; `close` closes them.
     """
 
     def __init__(self, reader: int, writer: int) -> None:
@@ -78,7 +78,7 @@ class DevTools:
         return dict(reply["result"])
 
     def wait(self, done: Callable[[], bool], *, what: str, timeout_s: float | None) -> None:
-        """Handles events until `done`. Raises: NoAnswerError after `timeout_s` if that is given; BrowserGoneError."""
+        """Handles events until `done`. Raises: NoAnswerError after `timeout_s` if given; BrowserGoneError."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not done():
             if self._unread:
@@ -102,18 +102,18 @@ class DevTools:
     def _dispatch(self, message: Message) -> None:
         if "id" in message:
             self._replies[message["id"]] = message
-            # Nobody waits for what was sent without waiting; an answer is taken when it has come.
+            # Answers to messages sent without waiting are dropped; others are kept.
         elif handler := self._handlers.get(message["method"]):
             handler(message["params"])
 
     def close(self) -> None:
-        """Closes the pipe, upon which the browser ends."""
+        """Closes the pipe; the browser then ends."""
         for descriptor in (self._reader, self._writer):
             os.close(descriptor)
 
 
 def evaluate(devtools: DevTools, session: str, expression: str, *, timeout_s: float | None = LOAD_TIMEOUT_S) -> Any:
-    """The value of an expression in a page, awaited. Raises: ChromiumError with what it throws."""
+    """The value of an expression in a page, awaited. Raises: ChromiumError with its exception."""
     answer = devtools.call(
         "Runtime.evaluate",
         session=session,

@@ -1,4 +1,4 @@
-"""What a client prints (docs/peers.md), made of what the page reports."""
+"""A client's output (docs/peers.md), made from the page's report."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _COLUMNS = (
 )
 
 UNKNOWN_OUTCOME = "network"
-"""The outcome by which a page says that it does not know."""
+"""A page's outcome for an unknown one."""
 
 _CODE = re.compile(r"net::(ERR_[A-Z0-9_]+(?:\.[A-Z0-9_]+)*)")
 
@@ -37,7 +37,7 @@ _MEANINGS: Mapping[tuple[str, str | None], str] = {
 _OUTCOMES = (
     ("CERT", "certificate"),
     ("REFUSED", "refused"),
-    # A datagram that is answered with "port unreachable".
+    # A datagram answered with "port unreachable".
     ("QUIC_PACKET_WRITE_ERROR", "refused"),
     ("TIMED_OUT", "timeout"),
     ("NETWORK_IDLE_TIMEOUT", "timeout"),
@@ -59,7 +59,7 @@ def say(event: DevtoolsEvent) -> None:
 
 @dataclass(frozen=True)
 class BrowserClock:
-    """What times are of. Attributes: monotonic_ns: CLOCK_MONOTONIC when it showed 0."""
+    """The clock behind all times. Attributes: monotonic_ns: CLOCK_MONOTONIC at its 0."""
 
     name: str
     resolution_ns: int
@@ -67,14 +67,14 @@ class BrowserClock:
 
 
 def ready(version: str, clock: BrowserClock) -> DevtoolsEvent:
-    """The event that says that the browser has started."""
+    """The event for a started browser."""
     return {"event": "ready", "implementation": f"Chromium {version}", "clock": asdict(clock)}
 
 
 def events(report: Mapping[str, Any], said: Sequence[str], transport: str) -> Iterator[DevtoolsEvent]:
-    """The events of a report.
+    """A report's events.
 
-    Args: said: what the browser told developers of failed requests, in order. transport: of the cell.
+    Args: said: the browser's developer messages on failed requests, in order. transport: the cell's.
     """
     for connected in report["connected"]:
         yield {"event": "connected", **connected}
@@ -85,9 +85,9 @@ def events(report: Mapping[str, Any], said: Sequence[str], transport: str) -> It
 
 
 def explain(rows: Sequence[MutableMapping[str, Any]], said: Sequence[str], transport: str) -> None:
-    """Replaces the outcome `network` of samples, in the order in which the browser spoke of them.
+    """Replaces samples' outcome `network`, in the order of the browser's messages.
 
-    Args: rows: samples. said: the messages; where there are fewer than failures, the last one holds for the rest.
+    Args: rows: samples. said: the messages; if there are fewer than failures, the last one holds for the rest.
     """
     codes = [match[1] for match in map(_CODE.search, said) if match]
     unknown = [row for row in rows if row["outcome"] == UNKNOWN_OUTCOME]
@@ -100,5 +100,5 @@ def explain(rows: Sequence[MutableMapping[str, Any]], said: Sequence[str], trans
 
 
 def outcome(code: str | None) -> str:
-    """The outcome (docs/result.md) that an error of Chromium's network stack is."""
+    """The outcome (docs/result.md) for an error in Chromium's network stack."""
     return next((outcome for part, outcome in _OUTCOMES if code and part in code), "error")

@@ -1,4 +1,4 @@
-"""The job that a peer reads on its standard input (docs/peers.md), as far as a browser can do it."""
+"""The job on a peer's standard input (docs/peers.md), within a browser's abilities."""
 
 import contextlib
 import json
@@ -25,11 +25,11 @@ TRANSPORTS = (
 )
 SECURE = frozenset(TRANSPORTS) - {"websocket", "socketio-websocket", "http1"}
 HTTP_VERSIONS = {"http1": "http/1.1", "https1": "http/1.1", "http2": "h2", "http3": "h3"}
-"""Transports of HTTP, and the name of their protocol (RFC 7301), as browsers report it."""
+"""HTTP transports, and their protocol's name (RFC 7301), as browsers report it."""
 ONE_CONNECTION = frozenset({"http2", "http3"})
 """Browsers open one connection to a server over these."""
 CONNECTIONS_PER_SERVER = 6
-"""Browsers open that many connections to a server over HTTP/1.1 (net/socket/client_socket_pool_manager.cc)."""
+"""Connections opened by browsers to a server over HTTP/1.1 (net/socket/client_socket_pool_manager.cc)."""
 
 _ABSENT = {
     "h2c": "browsers speak HTTP/2 in TLS only",
@@ -44,10 +44,10 @@ _KINDS = ("echo", "connect", "multiplex", "page")
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be measured.
+    """A measurement to do.
 
-    Attributes: workload: as the cell has it, times in ns. certificate_sha256: in hexadecimal, of the DER form.
-        directory: where files of the peer are kept.
+    Attributes: workload: as in the cell, times in ns. certificate_sha256: in hexadecimal, over the DER form. directory:
+        for the peer's files.
     """
 
     address: str
@@ -65,7 +65,7 @@ class Job:
 
     @property
     def kind(self) -> str:
-        """Of the workload."""
+        """The workload's kind."""
         return str(self.workload["kind"])
 
     @property
@@ -76,19 +76,19 @@ class Job:
 
     @property
     def origin(self) -> str:
-        """The server's, which is also that of the page: so that no request goes to another origin."""
+        """The server's and the page's origin: so no request goes to another one."""
         return f"{'https' if self.transport in SECURE else 'http'}://{self.authority}"
 
 
 RESUMING = frozenset({"wss", "https1", "http2", "http3"})
-"""Transports whose later connections resume sessions of TLS, if the server issues tickets. WebTransport keeps none."""
+"""Transports resuming TLS sessions in later connections, if the server issues tickets. WebTransport keeps none."""
 _RESUMED = (
     "Chromium resumes TLS sessions: where the server issues tickets, connections after the first show no certificate"
 )
 
 
 def warnings(job: Job) -> Sequence[str]:
-    """What a reader of the result should know."""
+    """Warnings for the result's readers."""
     workload = job.workload
     several = job.kind in ("connect", "page") or workload.get("connection") == "new"
     several = several or workload.get("connections", 1) > 1
@@ -96,7 +96,7 @@ def warnings(job: Job) -> Sequence[str]:
 
 
 def read_text(source: TextIO) -> str:
-    """Return the JSON object with which `source` begins, or all of it if it begins with none. It need not end."""
+    """Return the JSON object at the start of `source`, or all of it without one. It need not end."""
     text = ""
     for line in source:
         text += line
@@ -107,7 +107,7 @@ def read_text(source: TextIO) -> str:
 
 
 def read_job(text: str) -> Job:
-    """Return the job that `text` is. Raises: ChromiumError when it is none, or not one for a browser."""
+    """Return the job in `text`. Raises: ChromiumError when it is none, or not one for a browser."""
     try:
         given = json.loads(text)
         if given["schema"] != SCHEMA:
@@ -132,7 +132,7 @@ def read_job(text: str) -> Job:
 
 
 def check_workload(role: str, workload: Mapping[str, Any]) -> None:
-    """Raises: ChromiumError for a workload, with every default filled in, that a browser cannot run."""
+    """Raises: ChromiumError for a workload, with every default filled in, impossible in a browser."""
     transport, kind = workload["transport"], workload["kind"]
     if role != "client":
         raise ChromiumError(f"Chromium cannot be the {role}", hint="a browser is a client; choose another server")
@@ -170,4 +170,4 @@ def _check_settings(workload: Mapping[str, Any], transport: str, kind: str) -> N
 
 
 class ChromiumError(CrosswindError):
-    """The browser cannot do what it is asked to, or has ended."""
+    """The browser cannot do the job, or has ended."""

@@ -1,4 +1,4 @@
-"""What DevTools tells of one page, and the events that it becomes (docs/peers.md). Its times are CLOCK_MONOTONIC."""
+"""DevTools' messages about one page, and its events (docs/peers.md). Its times are CLOCK_MONOTONIC."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ MILESTONES: Mapping[str, str] = {
     "Page.loadEventFired": "load_event_ms",
     "firstContentfulPaint": "first_contentful_paint_ms",
 }
-"""The browser's own load metrics: DevTools' name of the event, and what it is called in the file that keeps it."""
+"""The browser's own load metrics: DevTools' event name, and the key in the metrics file."""
 
 
 @dataclass
@@ -40,12 +40,12 @@ class Loaded:
 
     @property
     def connection(self) -> int:
-        """The browser's number of its connection; 0 without."""
+        """The browser's number for its connection; 0 without."""
         return int((self.response or {}).get("connectionId", 0))
 
     @property
     def cut(self) -> str | None:
-        """Why its body is not whole although the browser says so: it stops reading what turns out to be no image."""
+        """Why its body is cut although the browser calls it whole: it stops reading when it finds no image."""
         headers = {name.lower(): text for name, text in (self.response or {}).get("headers", {}).items()}
         announced = headers.get("content-length", "")
         if self.received_s is None or not announced.isdigit() or int(announced) == self.bytes:
@@ -54,13 +54,13 @@ class Loaded:
 
     @property
     def name(self) -> str:
-        """What it is in the page: `html`, `script 1`, `image 3`."""
+        """Its name in the page: `html`, `script 1`, `image 3`."""
         named = _NAMED.search(self.url)
         return f"{named[1]} {named[2]}" if named else "html"
 
     @property
     def problem(self) -> str | None:
-        """What went wrong with it, if it ended."""
+        """Its error, if it ended with one."""
         if self.failure is not None or self.response is None or self.response["status"] == 200:
             return self.failure or self.cut
         return f"the server answered {self.response['status']}"
@@ -78,13 +78,13 @@ class Loaded:
 
 @dataclass
 class Loading:
-    """A page of which DevTools tells one event after another. Attributes: milestones_ms: since it began."""
+    """A page, built from DevTools' events. Attributes: milestones_ms: since its beginning."""
 
     requests: dict[str, Loaded] = field(default_factory=dict)
     milestones_ms: dict[str, float] = field(default_factory=dict)
 
     def handle(self, name: str, event: Mapping[str, Any]) -> None:
-        """Takes an event of the domain Network or Page."""
+        """Takes an event from the domain Network or Page."""
         if name == "Network.requestWillBeSent":
             if event["request"]["url"].startswith("http"):
                 self.requests[event["requestId"]] = Loaded(event["request"]["url"], event["timestamp"])
@@ -105,7 +105,7 @@ class Loading:
             request.failure = event["errorText"]
 
     def _note(self, milestone: str | None, at_s: float) -> None:
-        # Those of a page before, which was stopped, may come late.
+        # The previous, stopped page's may come late.
         if milestone is not None and self.requests and at_s >= self.began_s:
             self.milestones_ms[milestone] = round((at_s - self.began_s) * 1e3, 3)
 
@@ -116,14 +116,14 @@ class Loading:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the page and everything that it names is there, or failed."""
+        """Whether the page and everything named in it is there, or failed."""
         return MILESTONES["Page.loadEventFired"] in self.milestones_ms and all(
             request.received_s is not None or request.failure is not None for request in self.requests.values()
         )
 
     @property
     def is_painted(self) -> bool:
-        """Whether something of it was shown."""
+        """Whether any of it was shown."""
         return MILESTONES["firstContentfulPaint"] in self.milestones_ms
 
     def events(self, page: int, connections: int, *, timeout_ns: int) -> Iterator[DevtoolsEvent]:

@@ -1,4 +1,4 @@
-"""Pages that the browser navigates to, one after another, each on new connections."""
+"""Pages visited by the browser, one after another, each on new connections."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ _EVENTS = (
     "Page.loadEventFired",
 )
 METRICS_FILE = "load-metrics.jsonl"
-"""The file in the peer's directory that has the browser's own load metrics, a line for each page."""
+"""The browser's own load metrics, in the peer's directory, a line for each page."""
 _PAINT_TIMEOUT_S = 1.0
 _CLOCK = BrowserClock("CLOCK_MONOTONIC", 1_000, 0)
 """Of the times of DevTools, which are microseconds."""

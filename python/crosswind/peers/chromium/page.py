@@ -1,4 +1,4 @@
-"""The page that measures: loads it into the browser without a byte on the network, and runs a job in it."""
+"""The measuring page: loads it into the browser without a byte on the network, and runs a job in it."""
 
 import base64
 import json
@@ -16,12 +16,12 @@ from crosswind.peers.chromium.job import ChromiumError, Job
 from crosswind.peers.node.install import socketio_bundle
 
 CLOCK_RESOLUTION_NS = 5_000
-"""Of `performance.now()` in an isolated page (Blink's `ClampTimeResolution`)."""
+"""For `performance.now()` in an isolated page (Blink's `ClampTimeResolution`)."""
 
 _PREFIX = "crosswind/"
 
 HEADERS = (
-    # An isolated page has a clock of 5 us; others have one of 100 us.
+    # An isolated page has a 5 us clock; others have a 100 us one.
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Embedder-Policy", "require-corp"),
     ("Content-Type", "text/html; charset=utf-8"),
@@ -31,10 +31,9 @@ HEADERS = (
 
 @dataclass
 class LoadedPage:
-    """A page that is loaded.
+    """A loaded page.
 
-    Attributes: clock: of its times. said: what the browser tells
-        developers about failed requests.
+    Attributes: clock: for its times. said: the browser's developer messages on failed requests.
     """
 
     devtools: DevTools
@@ -43,7 +42,7 @@ class LoadedPage:
     said: list[str]
 
     def run(self) -> Mapping[str, Any]:
-        """Runs the job. Returns what the page reports. Raises: ChromiumError with the error that the page throws."""
+        """Runs the job. Returns the page's report. Raises: ChromiumError with the page's exception."""
         report: Mapping[str, Any] = json.loads(evaluate(self.devtools, self.session, "crosswind.run()", timeout_s=None))
         return report
 
@@ -74,7 +73,7 @@ def load_page(browser: Browser, job: Job) -> LoadedPage:
 
 
 def attach(devtools: DevTools) -> str:
-    """Returns the session of the browser's first page."""
+    """Returns the session for the browser's first page."""
     targets = devtools.call("Target.getTargets")["targetInfos"]
     page = next((target["targetId"] for target in targets if target["type"] == "page"), None)
     if page is None:
@@ -135,11 +134,11 @@ def document(job: Job) -> str:
 
 
 def _modules() -> Iterator[tuple[str, bytes]]:
-    """The page's own, and those that it has in common with the peers in JavaScript."""
+    """Its own modules, and those shared by the peers in JavaScript."""
     for file in files("crosswind.peers.chromium").joinpath("page").iterdir():
         yield file.name, file.read_bytes()
     for file in files("crosswind.peers").joinpath("workloads").iterdir():
-        # A module that is a data: URL has no directory, in which another would be.
+        # A module in a data: URL has no directory for another one.
         yield file.name, re.sub(rb'(?<= from ")\./', _PREFIX.encode(), file.read_bytes())
 
 

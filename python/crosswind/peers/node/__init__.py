@@ -3,5 +3,5 @@
     python -m crosswind.peers.node
     python -m crosswind.peers.deno
 
-Either follows docs/peers.md. What they do is in js; `crosswind.peers.node.install` fetches the npm packages for it.
+Either follows docs/peers.md. Their program is in js; `crosswind.peers.node.install` fetches its npm packages.
 """

@@ -1,4 +1,4 @@
-"""What the peers node and deno can do, known before anything runs. Their programs read the same file (js/job.mjs)."""
+"""The abilities of the peers node and deno, known before a run. Their programs read the same file (js/job.mjs)."""
 
 import json
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ _ABILITIES = json.loads(Path(__file__).with_name("abilities.json").read_text("ut
 TRANSPORTS: Mapping[str, tuple[str, ...]] = {name: tuple(of) for name, of in _ABILITIES["transports"].items()}
 """By runtime."""
 OLDEST_NODE: int = _ABILITIES["oldest_node"]
-"""The oldest major version that has what the packages and the peers use."""
+"""The oldest major version with all features used by the packages and the peers."""
 WORKLOADS: Mapping[str, tuple[str, ...]] = {end: tuple(of) for end, of in _ABILITIES["workloads"].items()}
 """By end."""
 
 
 def check_node(end: str, workload: Mapping[str, Any]) -> None:
-    """Raises: EngineError for a workload, with every default filled in, that Node as this end cannot run."""
+    """Raises: EngineError for a workload, with every default filled in, impossible for Node as this end."""
     _check("node", end, workload)
 
 
 def check_deno(end: str, workload: Mapping[str, Any]) -> None:
-    """The same of Deno."""
+    """The same for Deno."""
     _check("deno", end, workload)
 
 

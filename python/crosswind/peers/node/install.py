@@ -1,4 +1,4 @@
-"""The npm packages of the peers in JavaScript: `npm ci` fetches those of package-lock.json into the user's cache."""
+"""npm packages for the peers in JavaScript: `npm ci` installs package-lock.json into the user's cache."""
 
 import fcntl
 import hashlib
@@ -22,7 +22,7 @@ DENO_PACKAGE = "@deno/linux-x64-glibc"
 _HERE = Path(__file__).parent
 _LOCKED = ("package.json", "package-lock.json")
 _FILES = ".installed"
-"""What every file beside it was when it was installed."""
+"""Sizes and digests of all files beside it at installation."""
 _ANEW = "`crosswind browser install` installs them anew"
 
 
@@ -42,7 +42,7 @@ def installed_packages() -> Path:
 
 
 def package_versions() -> dict[str, str]:
-    """The version of each package that the peers use, by its name. Raises: EngineError."""
+    """Each used package's version, by name. Raises: EngineError."""
     modules = installed_packages() / "node_modules"
     wanted = json.loads((_HERE / "package.json").read_text("utf-8"))
     return {name: _version(modules / name) for name in wanted["dependencies"]}
@@ -62,12 +62,12 @@ def deno_program() -> Path:
 
 
 def deno_version() -> str:
-    """The version of Deno. Raises: EngineError when it is not installed."""
+    """Deno's version. Raises: EngineError when it is not installed."""
     return _version(deno_program().parent)
 
 
 def node_program() -> str:
-    """Node, of the system. Raises: EngineError when there is none."""
+    """The system's Node. Raises: EngineError without one."""
     program = find_program("node")
     if program is None:
         raise EngineError("Node is not installed", hint=HINT)
@@ -75,7 +75,7 @@ def node_program() -> str:
 
 
 def check_node_installed() -> None:
-    """Raises: EngineError where the system has no Node, or one that is too old."""
+    """Raises: EngineError for a missing or too old Node."""
     version = program_version(node_program())
     if is_older(version, OLDEST_NODE):
         raise EngineError(f"Node {version} is too old", hint=f"the peers need Node {OLDEST_NODE} or later")
@@ -98,7 +98,7 @@ def install_packages() -> Path:
 def _install_into(directory: Path) -> None:
     directory.parent.mkdir(parents=True, exist_ok=True)
     with (directory.parent / "lock").open("w") as lock:
-        # Two that install at once would write to the same place.
+        # Two concurrent installations would write to the same place.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if os.path.lexists(directory):
             why = _damage(directory, contents=True)
@@ -107,7 +107,7 @@ def _install_into(directory: Path) -> None:
             say_damaged(directory, why)
             remove_path(directory)
         part = directory.with_name(f"{directory.name}.part")
-        # Of an installation that was interrupted.
+        # From an interrupted installation.
         remove_path(part)
         part.mkdir()
         for name in _LOCKED:
@@ -119,7 +119,7 @@ def _install_into(directory: Path) -> None:
 
 
 def _damage(directory: Path, *, contents: bool = False) -> str | None:
-    """What is wrong with installed packages; None where nothing is.
+    """A defect in installed packages, if any.
 
     Args: contents: read every file, Deno's 100 MB too, beside looking at its size.
     """
@@ -146,7 +146,7 @@ def _npm_ci(directory: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise EngineError("npm is not installed", hint="apt install nodejs npm")
-    # None of the packages needs its install script.
+    # No package needs its install script.
     command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     try:
         ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""Starts a runtime with the peers' program: this process becomes it, so that signals and streams are its own."""
+"""Starts a runtime with the peers' program: this process becomes it, so signals and streams are its own."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def launch(runtime: str) -> NoReturn:
 
 
 def command_line(runtime: str) -> list[str]:
-    """The command that is the peer. Raises: EngineError when the runtime or its packages are not installed."""
+    """The peer's command. Raises: EngineError when the runtime or its packages are not installed."""
     packages = installed_packages()
     if runtime == "node":
         return [node_program(), str(PROGRAM), str(packages)]
