@@ -28,7 +28,6 @@ LIMITS = {
     "ro_crate": (5.2, 3.9),
     "study": (5.9, 6.0),
     "text": (5.1, 3.5),
-    "ui": (6.2, 4.3),
 }
 # As words, whatever their part of speech: no cheap rule tells "that" the conjunction from "that" the pronoun.
 PRONOUN = re.compile(r"\b(?:that|which|what|who|whom|whose)\b", re.IGNORECASE)

@@ -1,7 +1,6 @@
 """The page of `crosswind ui`: runs, their reports and new studies, in a browser on this machine.
 
-`guard` decides who is answered, `runs` reads what a run's directory says, `studies` what a form and its TOML mean,
-`commands` runs what the command line does, `app` has the addresses, `server` the socket. The page is plain modules of
-JavaScript (`static/`). `by_hand` measures one path at once.
-What is kept is kept by runs alone, so that neither a browser nor the server is missed when it leaves.
+`guard` authorises requests, `runs` reads run directories, `studies` converts a form to TOML and back, `commands` runs
+the command line, `app` has the addresses, `server` the socket. The page is plain modules of JavaScript (`static/`).
+`by_hand` measures one path at once. Only runs keep state, so neither a browser nor the server is missed when it leaves.
 """

@@ -1,4 +1,4 @@
-"""The addresses of `crosswind ui`: the page, and what it asks for as JSON."""
+"""The addresses of `crosswind ui`: the page, and its JSON."""
 
 import asyncio
 import errno
@@ -38,21 +38,21 @@ _STATIC = {
     "/": ("crosswind.ui", "static/index.html", "text/html"),
 }
 _LOOK_S = 0.5
-"""Between two looks at a run that is watched."""
+"""Between two looks at a watched run."""
 _READING_S = 0.02
 """The same while there is more to read."""
 _LONGEST_LIVE_S = 3600
 _MOST_WATCHED = 8
-"""Runs of which what was read is kept."""
+"""Runs kept in memory."""
 
 _MOST_DIGITS = 18
-"""Of a count: it fits into 64 bits."""
+"""In a count: it fits into 64 bits."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def application(root: Path, *, token: str, port: int) -> Guard:
-    """The application. Args: root: of the runs."""
+    """The application. Args: root: the runs'."""
 
     one_path = asyncio.Lock()
 
@@ -146,13 +146,13 @@ def application(root: Path, *, token: str, port: int) -> Guard:
 
 
 def _pages(root: Path) -> list[Route]:
-    """The pages that commands write: reports, explanations, comparisons."""
+    """Pages written by commands: reports, explanations, comparisons."""
 
     async def report(request: Request) -> Response:
         directory = runs.run_named(request.path_params["name"], root)
         run = runs.summary(await run_in_threadpool(examine_directory, directory))
         if run.get("status") == "done":
-            # Without a page in the run, or with one that cannot be read, it is made anew.
+            # A missing or unreadable page in the run is made anew.
             with suppress(OSError, ValueError):
                 return _page((await run_in_threadpool(read_inside, directory, REPORT)).decode())
         return _page(await commands.page_of("report", str(directory)))
@@ -182,7 +182,7 @@ async def _events(watch: Watch, failed: Callable[[], object]) -> AsyncIterator[s
             for name, data in news.items():
                 yield _event(name, data)
             if not news:
-                yield ": \n\n"  # Tells the server that the browser is gone.
+                yield ": \n\n"  # Reveals a disconnected browser to the server.
             await asyncio.sleep(_READING_S if watch.behind else _LOOK_S)
     except (CrosswindError, OSError) as error:
         failed()
@@ -190,7 +190,7 @@ async def _events(watch: Watch, failed: Callable[[], object]) -> AsyncIterator[s
 
 
 async def _lines(asked: Mapping[str, str]) -> AsyncIterator[str]:
-    """What `crosswind live` prints, as server-sent events, until it ends or nobody watches."""
+    """Lines from `crosswind live`, as server-sent events, until it ends or nobody watches."""
     try:
         probes = ["--tcp", str(_count("TCP port", asked["tcp"]))] if asked.get("tcp") else []
         seconds = min(_count("seconds", asked.get("seconds", "")), _LONGEST_LIVE_S)
@@ -216,7 +216,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 def _problem(error: Exception) -> dict[str, str | None]:
-    """What went wrong, in the words that the command line has for it, or the system, as of a full disk."""
+    """An error, in the words of the command line, or of the system, as for a full disk."""
     if isinstance(error, CrosswindError):
         return {"error": visible(error.message), "hint": error.hint and visible(error.hint)}
     assert isinstance(error, OSError)
@@ -226,14 +226,14 @@ def _problem(error: Exception) -> dict[str, str | None]:
 
 
 class _Json(JSONResponse):
-    """JSON in ASCII: texts of others may have halves of characters, which no other encoding takes."""
+    """JSON in ASCII: foreign texts may have lone surrogates, and no other encoding takes these."""
 
     def render(self, content: object) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """The JSON object of a request. Raises: UsageError."""
+    """A request's JSON object. Raises: UsageError."""
     taken = bytearray()
     try:
         async for part in request.stream():

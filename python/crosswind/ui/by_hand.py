@@ -1,4 +1,4 @@
-"""A path by hand: what transports get on it, measured at once in virtual time, and what the models say of it."""
+"""A path by hand: transfers measured at once in virtual time, and the models' predictions."""
 
 import os
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ from crosswind.study.design import Study
 _TRANSPORTS = ("tcp", "quic", "websocket")
 _SIZE_BYTES, _COUNT = 100_000, 5
 _MOST = {"delay": 500, "loss": 30, "rate": 1000, "queue": 1000, "jitter": 100}
-"""Of what the page has sliders for: ms, %, Mbit/s, packets, ms."""
+"""The sliders' maximum: ms, %, Mbit/s, packets, ms."""
 
 
 def measured(path: Mapping[str, Any]) -> dict[str, Any]:
     """Transfers of 100 kB by each transport. Args: path: numbers by the names in `_MOST`; a rate of 0 is unlimited.
 
-    Raises: UsageError for what is no such path; EngineError where there is no virtual time here.
+    Raises: UsageError for an impossible path; EngineError without virtual time.
     """
     delay, loss, rate, queue, jitter = (_number(path, name) for name in _MOST)
     keys = {"path.delay": f"{delay:g}ms", "path.loss": f"{loss:g}%"}
@@ -80,7 +80,7 @@ def _transfers(planned: PlannedCell, directory: Path, binary: Path, processor: i
 
 
 def _predicted(delay: float, loss: float, rate: float, queue: float) -> list[dict[str, Any]]:
-    """What each quick model says of a TCP transfer on the path, jitter left out."""
+    """Each quick model's prediction for a TCP transfer on the path, without jitter."""
     from crosswind.models import MODELS, predict_situation
 
     question = PathQuestion(

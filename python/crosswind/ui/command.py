@@ -22,7 +22,7 @@ def command(root: Path | None, port: int, open_page: bool) -> None:
     The page is served to this machine alone. Its address holds a token, without which nobody is answered. Ctrl-C ends
     the server; runs that were started from the page go on.
     """
-    # Imported here, since it takes a while, for which --help should not wait.
+    # Slow to import: --help should not wait.
     from crosswind.ui.server import serve
 
     def opened(address: str) -> None:

@@ -1,6 +1,6 @@
-"""What the command line does, done by it: a session of a run in a process of its own, and pages of reports.
+"""Runs the command line: sessions in their own processes, and report pages.
 
-A session outlives the server, and ends no other way than one that was started in a terminal.
+A session outlives the server, and ends like one started in a terminal.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from crosswind.text.visible import visible
 _LOOK_S = 0.05
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 _LAST_BYTES = 60_000
-"""Of a log, what is shown."""
+"""The shown end of a log."""
 _MOST_WORD_BYTES = 4096
-"""Of what is typed, and of a path."""
+"""Limit for typed words and paths."""
 
 
 async def page_of(*arguments: str) -> str:
-    """The HTML page that a command writes with `--html`. Raises: UsageError with what the command says."""
+    """The HTML page from a command's `--html`. Raises: UsageError with the command's message."""
     with temporary_directory() as scratch:
         page = scratch / "page.html"
         process = await asyncio.create_subprocess_exec(
@@ -45,7 +45,7 @@ async def page_of(*arguments: str) -> str:
 
 
 async def lines_of(*arguments: str) -> AsyncGenerator[str, None]:
-    """What a command prints, line by line. It ends where nobody reads on. Raises: UsageError with what it says."""
+    """A command's output, line by line, until the reader stops. Raises: UsageError with its message."""
     with tempfile.TemporaryFile() as errors:
         process = await asyncio.create_subprocess_exec(
             *_command(*arguments), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors,
@@ -64,10 +64,10 @@ async def lines_of(*arguments: str) -> AsyncGenerator[str, None]:
 
 
 async def start(text: str, name: str, *, root: Path, quick: bool, cluster: str) -> Path:
-    """Starts a study. Returns: the directory of its run, once there is one.
+    """Starts a study. Returns: its run's directory, once there is one.
 
-    Args: name: of the study, a word. cluster: where it runs, as `--on` has it; empty: here.
-    Raises: UsageError with what the command says where it does not start.
+    Args: name: the study's, a word. cluster: as for `--on`; empty: this machine.
+    Raises: UsageError with the command's message when it does not start.
     """
     if not _NAME.fullmatch(name):
         raise UsageError("this is no name of a study", hint="small letters, digits and hyphens, as my-study")
@@ -91,14 +91,14 @@ async def start(text: str, name: str, *, root: Path, quick: bool, cluster: str) 
 
 
 async def resume(directory: Path) -> None:
-    """Goes on with a run. Raises: UsageError with what the command says where it does not start."""
+    """Resumes a run. Raises: UsageError with the command's message when it does not start."""
     process = await _session(["--resume", str(directory)], log_of(directory))
     while process.returncode is None and not in_use(directory):
         await _going_on(process, directory)
 
 
 async def _reserved(name: str, root: Path) -> Path:
-    """The directory of a new run, whose log says that it is taken: two pages may start the same at once."""
+    """A new run's directory, reserved by its log: two pages may start the same at once."""
     while True:
         directory = fresh_directory(name, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"), root=root)
         try:
@@ -118,12 +118,12 @@ def stop(directory: Path) -> None:
 
 
 def log_of(directory: Path) -> Path:
-    """What the sessions say that were started here."""
+    """The log of sessions started here."""
     return directory.with_name(f"{directory.name}.log")
 
 
 def log_text(directory: Path) -> str:
-    """The end of it; empty where there is none."""
+    """The log's end; empty without one."""
     try:
         with reader_inside(directory.parent, log_of(directory).name) as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
@@ -138,7 +138,7 @@ def open_log(log: Path, flags: int = os.O_APPEND) -> BufferedWriter:
 
 
 def _command(*arguments: str) -> Sequence[str]:
-    """What starts a command. Raises: UsageError for a word that no program can be given."""
+    """The argument list of a command. Raises: UsageError for an impossible word."""
     wrong = next((word for word in arguments if not _is_word(word)), None)
     if wrong is not None:
         hint = f"type it anew: up to {_MOST_WORD_BYTES:,} bytes, without hidden characters"
@@ -162,14 +162,14 @@ async def _session(arguments: Sequence[str], log: Path) -> asyncio.subprocess.Pr
 
 
 async def _going_on(process: asyncio.subprocess.Process, directory: Path) -> None:
-    """Waits a little. Raises: UsageError with what a session said that has failed, or has left no run."""
+    """Waits a little. Raises: UsageError with a session's message when it failed, or left no run."""
     await asyncio.sleep(_LOOK_S)
     if process.returncode or (process.returncode == 0 and not (directory / MANIFEST).exists()):
         raise _complaint(log_text(directory))
 
 
 def _complaint(said: str) -> CrosswindError:
-    """The last error that a command printed."""
+    """The last error printed by a command."""
     errors = re.findall(r"^error: (.*)(?:\nhint: (.*))?", said, re.MULTILINE)
     message, hint = errors[-1] if errors else (said.strip()[-400:] or "the command failed", "")
     return UsageError(message, hint=hint or None)

@@ -1,9 +1,9 @@
-"""Who is answered: a browser that was given the token, under this server's own name, from its own page.
+"""Authorises requests: a browser with the token, under this server's own name, from its own page.
 
-The token comes in the address that `crosswind ui` prints. The page keeps it (static/token.js) and sends it in a header:
-a cookie would go to every server of this machine, since cookies know no ports. What the browser asks without headers of
-the page, as a report in a tab of its own, has a key in its address, made of the token and that address. The name (Host)
-is checked against DNS rebinding; the origin, and what the browser says of the site, against other pages.
+The token comes in the address printed by `crosswind ui`. The page keeps it (static/token.js) and sends it in a header:
+a cookie would go to every server on this machine, since cookies know no ports. Requests without the page's headers, as
+for a report in its own tab, have a key in their address, made from the token and this address. The name (Host) is
+checked against DNS rebinding; the origin, and the browser's site header, against other pages.
 """
 
 import hmac
@@ -14,13 +14,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _READING = ("GET", "HEAD")
 _OWN_SITES = ("same-origin", "none")
-"""What a browser says (Sec-Fetch-Site) of the page itself, and of an address that the user typed."""
+"""Values of Sec-Fetch-Site for the page itself, and for a typed address."""
 _OPEN = "open the address that `crosswind ui` printed"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-"""What a browser lets the page do: nothing that is from elsewhere."""
+"""The content policy: nothing from elsewhere."""
 
 REPORT_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"
 """Isolates a report from the page: a report has a policy of its own, and cannot send requests as the page."""
@@ -36,10 +36,10 @@ _HEADERS = {
 
 
 class Guard:
-    """Refuses with 403 who has no token, another name or another page; adds headers to what is answered."""
+    """Refuses requests without the token, under another name or from another page with 403; adds headers to answers."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int, to_all: Collection[str]) -> None:
-        """Args: to_all: paths of what is no secret: the page itself, which brings the token."""
+        """Args: to_all: public paths: the page itself, bringing the token."""
         self._app = app
         self._token = token.encode()
         self._to_all = to_all
@@ -83,7 +83,7 @@ class Guard:
         return hmac.compare_digest(given, b"Bearer " + self._token)
 
     def _has_key(self, scope: Scope) -> bool:
-        """Whether it reads an address that ends with the key to it (`withKey` of static/token.js)."""
+        """Whether it reads an address ending with its key (`withKey` in static/token.js)."""
         if scope["method"] not in _READING:
             return False
         address, _, given = (scope["raw_path"] + b"?" + scope["query_string"]).rpartition(b"key=")

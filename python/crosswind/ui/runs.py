@@ -1,4 +1,4 @@
-"""Runs as the page lists them. All of it is what is on the disk."""
+"""Runs for the page's list, read from the disk."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -22,13 +22,13 @@ def run_named(name: str, root: Path) -> Path:
 
 
 def listed(root: Path) -> list[dict[str, Any]]:
-    """Every run, the latest first, with what its report says in short. Raises: StoreError."""
+    """Every run, the latest first, with its report's short answer. Raises: StoreError."""
     runs = list_runs(root) if root.exists() else []
     return [{**summary(run), "answer": _answer(run.directory)} for run in runs]
 
 
 def _answer(directory: Path) -> str:
-    """What the report of a run says in short; empty where there is none."""
+    """A run's short answer from its report; empty without one."""
     with suppress(OSError), reader_inside(directory, REPORT) as page:
         return description_in(page)
     return ""

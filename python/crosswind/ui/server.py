@@ -1,4 +1,4 @@
-"""The socket of `crosswind ui`, on loopback."""
+"""The loopback socket of `crosswind ui`."""
 
 import asyncio
 import secrets
@@ -19,7 +19,7 @@ _PATIENCE_S = 5.0
 
 
 class _Connection(H11Protocol):
-    """A connection that ends where the server waits for a request, or for the rest of one: enough of them fill it."""
+    """A connection with a time limit on waiting for a request, or its rest: enough idle ones fill the server."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begins to look."""
@@ -27,7 +27,7 @@ class _Connection(H11Protocol):
         self._look()
 
     def _look(self, before: object = None) -> None:
-        """Ends it where it waits for the request that it waited for at the look before."""
+        """Ends it if it still waits for the same request as at the last look."""
         if self.transport.is_closing():
             return
         awaited = (self.cycle,) if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) else None
@@ -51,8 +51,8 @@ def serve(root: Path, *, port: int, opened: Callable[[str], None]) -> None:
 
 
 def server_of(root: Path, *, token: str, port: int) -> uvicorn.Server:
-    """The server, to be run with a socket that listens on the port. Args: root: of the runs."""
-    # Addresses hold the token, so that no request is logged.
+    """The server, to be run with a socket listening on the port. Args: root: the runs'."""
+    # Addresses hold the token: no request is logged.
     config = uvicorn.Config(
         application(root, token=token, port=port),
         http=_Connection,
