@@ -27,7 +27,6 @@ LIMITS = {
     "report": (5.3, 5.3),
     "ro_crate": (5.2, 3.9),
     "study": (5.9, 6.0),
-    "text": (5.1, 3.5),
 }
 # As words, whatever their part of speech: no cheap rule tells "that" the conjunction from "that" the pronoun.
 PRONOUN = re.compile(r"\b(?:that|which|what|who|whom|whose)\b", re.IGNORECASE)

@@ -1,1 +1,1 @@
-"""Texts: numbers with units, tables of a terminal, sections of pages, and characters that a reader does not see."""
+"""Texts: numbers with units, terminal tables, generated page sections, and invisible characters."""

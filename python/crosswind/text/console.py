@@ -1,4 +1,4 @@
-"""The console on which commands print: never narrower than its layouts can be, and free of hidden characters."""
+"""The commands' console: never narrower than its layouts, and free of hidden characters."""
 
 import sys
 from collections.abc import Iterable
@@ -10,23 +10,23 @@ from rich.segment import Segment
 from crosswind.text.visible import visible
 
 NARROWEST = 20
-"""Terminals that say they are narrower are printed to as if they had this width."""
+"""Minimum width; narrower terminals are printed to at this one."""
 
 
 class Console(rich_console.Console):
-    """As rich's. Args: as of rich's."""
+    """As rich's. Args: as for rich's."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.width = max(self.width, NARROWEST)
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
-        # What rich itself writes to move the cursor and to colour is added by this method, or marked as control.
+        # rich's own cursor movements and colours are added by this method, or marked as control.
         return super()._render_buffer(
             segment if segment.control else Segment(visible(segment.text), segment.style) for segment in buffer
         )
 
 
 def plain_console() -> Console:
-    """A console that marks nothing up by itself, and does not fold at 80 columns what is read by no terminal."""
+    """A console without automatic markup, and without folding at 80 columns outside a terminal."""
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)

@@ -1,4 +1,4 @@
-"""The units in which results hold numbers, and those in which people write and read them."""
+"""Units for numbers in results, and those for reading and writing them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from crosswind.text.units import NANOSECONDS
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit in which results hold numbers, and those in which people write and read them.
+    """A unit for numbers in results, with its scales for people.
 
     Attributes:
-        name: as results have it. scales: each unit that a number may be written in, and how many of `name` it is.
-        shown: the scales in which reports show numbers, the largest first; empty where they show `name` itself.
+        name: in results. scales: each unit for writing a number, in multiples of `name`. shown: the scales in reports,
+            the largest first; empty for `name` itself.
     """
 
     name: str
@@ -20,7 +20,7 @@ class Unit:
     shown: tuple[str, ...] = ()
 
     def scale_for(self, values: Iterable[float | None]) -> tuple[float, str]:
-        """The scale in which the median of some values reads best.
+        """The scale best suited to some values' median.
 
         Returns: (divisor, label): values are divided by the divisor and followed by the label.
         """
@@ -48,7 +48,7 @@ class Unit:
         return (True, float(number) * 0.01) if unit == "%" else None
 
     def written_in(self, *more: str) -> str:
-        """The units that a number may be written in, and `more`: "ms, s, %"."""
+        """The allowed units, and `more`: "ms, s, %"."""
         return ", ".join(dict.fromkeys([*(scale for scale in self.scales if scale != "1"), *more]))
 
 
@@ -66,4 +66,4 @@ RPM = Unit("RPM", {"RPM": 1})
 SHARE = Unit("1", {"1": 1, "%": 0.01}, ("%",))
 
 UNITS: dict[str, Unit] = {unit.name: unit for unit in (TIME, RATE, SIZE, COUNT, RPM, SHARE)}
-"""Every unit by the name that results have."""
+"""Every unit by its name in results."""

@@ -1,6 +1,6 @@
-"""Tables on a terminal: columns two spaces apart; what is too wide is folded within its column, first between words.
+"""Tables on a terminal: columns two spaces apart; wide text is folded within its column, first between words.
 
-A table that does not fit even so has a paragraph for each row.
+A table too wide even so has a paragraph for each row.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ TextCell = str | Text
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of a table. right: as numbers stand. spare: when it is left out where that is too wide; 0: never."""
+    """A table's column. right: right-aligned, for numbers. spare: rank for leaving it out if too wide; 0: never."""
 
     heading: str = ""
     right: bool = False
@@ -27,7 +27,7 @@ class TextColumn:
 
 
 def number_columns(*headings: str) -> list[TextColumn]:
-    """Columns of numbers."""
+    """Number columns."""
     return [TextColumn(heading, right=True) for heading in headings]
 
 
@@ -40,7 +40,7 @@ def print_table(console: Console, columns: Sequence[TextColumn], rows: Sequence[
 def table_lines(
     columns: Sequence[TextColumn], rows: Sequence[Sequence[TextCell]], width: int | None = None
 ) -> Iterator[Text]:
-    """The headings, if there are any, and the rows. Args: width: that no line exceeds; None: as wide as it takes."""
+    """The headings, if any, and the rows. Args: width: maximum; None: unlimited."""
     has_headings = any(column.heading for column in columns)
     lines = [[Text(column.heading, style="dim") for column in columns]] if has_headings else []
     lines += [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
@@ -59,7 +59,7 @@ def table_lines(
 
 
 def folded(line: Text, width: int) -> list[Text]:
-    """A line in lines that no width exceeds, those after the first two characters further in."""
+    """A line folded to a width, with two characters of hanging indentation."""
     if line.cell_len <= width:
         return [line]
     start = len(line.plain) - len(line.plain.lstrip())
@@ -81,12 +81,12 @@ def side_by_side(parts: Iterable[Text], width: int) -> Iterator[Text]:
 
 
 def table_width(widths: Collection[int]) -> int:
-    """Characters of a line with columns of these widths."""
+    """Characters in a line with these column widths."""
     return sum(widths) + len(GAP) * max(0, len(widths) - 1)
 
 
 def _leave_out(columns: Sequence[TextColumn], widths: dict[int, int], width: int) -> None:
-    """Takes out columns that can be spared until the others fit."""
+    """Leaves out spare columns until the others fit."""
     spare = sorted((column.spare, place) for place, column in enumerate(columns) if column.spare)
     for _, place in spare:
         if table_width(widths.values()) > width:
@@ -94,7 +94,7 @@ def _leave_out(columns: Sequence[TextColumn], widths: dict[int, int], width: int
 
 
 def _narrow(lines: Sequence[Sequence[Text]], widths: dict[int, int], width: int) -> None:
-    """Narrows the widest column that can fold between words; where none can, the widest column."""
+    """Narrows the widest column still foldable between words; without one, the widest column."""
     if table_width(widths.values()) <= width:
         return
     longest_words = {
@@ -110,7 +110,7 @@ def _narrow(lines: Sequence[Sequence[Text]], widths: dict[int, int], width: int)
 
 
 def _paragraph(columns: Sequence[TextColumn], row: Sequence[Text], width: int) -> Iterator[Text]:
-    """What is in the first column, and below it each other column with its heading."""
+    """The first column's cell, and below it each other column with its heading."""
     parts = [
         Text.assemble((column.heading, "dim"), " ", cell) if column.heading else cell
         for column, cell in zip(columns, row, strict=True)

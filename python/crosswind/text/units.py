@@ -55,7 +55,7 @@ BYTES: Mapping[str, int] = {
     "GiB": 2**30,
 }
 
-# Units that people write by habit from elsewhere, in lower case, and the unit that is suggested instead.
+# Common lower-case units from elsewhere, and the suggested ones.
 _RATE_SUGGESTIONS = {
     "bps": "bit", "b": "bit", "bits": "bit", "b/s": "bit",
     "k": "kbit", "kb": "kbit", "kbps": "kbit", "kb/s": "kbit", "kbits": "kbit", "kbits/s": "kbit",
@@ -68,7 +68,7 @@ _DURATION_SUGGESTIONS = {
 }  # fmt: skip
 
 NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?"
-"""Pattern of a nonnegative number: 12, 0.5 or 1e-6."""
+"""Pattern for a nonnegative number: 12, 0.5 or 1e-6."""
 
 _NUMBER = re.compile(rf"(?P<number>{NUMBER}) ?(?P<unit>[A-Za-zµμ%/]{{0,12}})")
 _NEGATIVE = re.compile(r"[-−] ?[0-9.]")
@@ -81,9 +81,9 @@ QUEUE_HINT = "a queue is packets, bytes or a time, as 100p, 64kB or 50ms"
 
 
 class UnitError(ValueError):
-    """A value that is not what it should be.
+    """A malformed value.
 
-    Args: message: the value and what is wrong with it. hint: what would be right.
+    Args: message: the value and its fault. hint: the right form.
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -94,7 +94,7 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True)
 class Queue:
-    """The limit of a link's queue: exactly one is set. `time_ns`: what the link sends in that time."""
+    """A link's queue limit: exactly one is set. `time_ns`: at the link's rate."""
 
     packets: int | None = None
     size_bytes: int | None = None
@@ -112,7 +112,7 @@ def shown(value: object) -> str:
 
 
 def parse_duration(value: object) -> int:
-    """Nanoseconds of a duration such as `1.5ms`. Raises: UnitError."""
+    """Nanoseconds from a duration such as `1.5ms`. Raises: UnitError."""
     number, unit = _split(value, "duration", DURATION_HINT)
     if unit == "" and number == 0:
         return 0
@@ -145,7 +145,7 @@ def parse_rate(value: object, *, may_be_zero: bool = False) -> int | None:
 
 
 def parse_size(value: object) -> int:
-    """Bytes of a size such as `256kB` (256 000), `64KiB` (65 536) or 1000. Raises: UnitError."""
+    """Bytes from a size such as `256kB` (256 000), `64KiB` (65 536) or 1000. Raises: UnitError."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     number, unit = _split(value, "size", SIZE_HINT)
@@ -167,7 +167,7 @@ def parse_size(value: object) -> int:
 
 
 def parse_probability(value: object) -> Decimal:
-    """A probability in [0, 1] of `5%` or 0.05, exact in decimal. Raises: UnitError."""
+    """A probability in [0, 1] from `5%` or 0.05, exact in decimal. Raises: UnitError."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         probability, percent = Decimal(repr(value)), False
         if not probability.is_finite():
@@ -187,7 +187,7 @@ def parse_probability(value: object) -> Decimal:
 
 
 def parse_queue(value: object) -> Queue:
-    """A queue of `100p` (packets), `64kB` (bytes) or `50ms` (what the link sends in that time). Raises: UnitError."""
+    """A queue from `100p` (packets), `64kB` (bytes) or `50ms` (at the link's rate). Raises: UnitError."""
     number, unit = _split(value, "queue", QUEUE_HINT)
     if unit == "":
         written = _plain(number)
@@ -269,7 +269,7 @@ def _suggestion(number: Fraction, unit: str, units: Mapping[str, int]) -> str:
 
 
 def _plain(number: Fraction) -> str:
-    """The decimal text of a fraction whose denominator has no prime factors but 2 and 5."""
+    """Decimal text for a fraction with no prime factors but 2 and 5 in its denominator."""
     places = 0
     while (number * 10**places).denominator != 1:
         places += 1

@@ -1,3 +1,3 @@
-"""The version of Crosswind, for modules that `crosswind` itself imports."""
+"""Crosswind's version, for modules imported by `crosswind` itself."""
 
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
-"""Characters that a reader does not see, or that change how what follows is read: they are shown as what they are.
+"""Shows invisible and direction-changing characters as escapes.
 
-Who writes a title, a program's output or a host's name could otherwise ring a bell, move the cursor, or have text on a
+A title's author, a program's output or a host's name could otherwise ring a bell, move the cursor, or have text on a
 page or a terminal run backwards.
 """
 
@@ -9,9 +9,9 @@ import re
 _HIDDEN = re.compile(
     "["
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # Controls, but for tab and line feed.
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # Marks, embeddings, overrides and isolates of direction.
-    "\u2028\u2029"  # Separators of lines and paragraphs.
-    "\ud800-\udfff"  # Halves of pairs: bytes of a path that are no UTF-8.
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # Direction marks, embeddings, overrides and isolates.
+    "\u2028\u2029"  # Line and paragraph separators.
+    "\ud800-\udfff"  # Lone surrogates: path bytes outside UTF-8.
     "]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -23,7 +23,7 @@ def visible(text: str, *, backslash: str = "\\") -> str:
 
 
 def one_line(text: str) -> str:
-    """The same with line feeds as escapes, too: what strangers say becomes no line of its own."""
+    """The same with line feeds as escapes, too: foreign text starts no line."""
     return visible(text).replace("\n", "\\u000a")
 
 
@@ -33,7 +33,7 @@ def hidden_in(text: str) -> str | None:
 
 
 def no_utf8_in(text: str) -> str | None:
-    """The same of what cannot be written as UTF-8, as other bytes of a path or of a word of a command line."""
+    """The same for text outside UTF-8, as other bytes in a path or a command-line word."""
     return _first(_SURROGATE, text)
 
 
