@@ -22,7 +22,6 @@ LIMITS = {
     "cli": (2.1, 3.0),
     "decisions": (5.8, 5.7),
     "errors": (5.2, 0.6),
-    "files": (5.9, 3.4),
     "findings": (5.2, 5.9),
     "report": (5.3, 5.3),
     "ro_crate": (5.2, 3.9),

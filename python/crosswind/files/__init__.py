@@ -1,1 +1,1 @@
-"""Files: those that users name, those of a run, temporary ones, the user's cache; damage, what the system refuses."""
+"""Files: named by users, in a run, temporary, in the user's cache; damage, system errors."""

@@ -1,7 +1,7 @@
-"""Where Crosswind keeps what it can make again: in the user's cache.
+"""The user's cache, for files Crosswind can make again.
 
-A cache is not believed. What is kept there has the digest of its content before it, or is checked when it is read.
-What cannot be read, or is something else than was kept, is made anew, and that is said.
+A cache is not trusted. Its files have their content's digest, or are checked when read. An unreadable or changed one is
+made anew, with a note.
 """
 
 import errno
@@ -26,7 +26,7 @@ def cache_directory() -> Path:
 
 
 def read_kept(path: Path) -> bytes | None:
-    """What `keep` wrote; None where nothing is there, or something else, which is said."""
+    """Content written by `keep`; None when missing, or changed, with a note."""
     try:
         digest, _, content = read_cached(path).partition(b"\n")
     except FileNotFoundError:
@@ -41,7 +41,7 @@ def read_kept(path: Path) -> bytes | None:
 
 
 def read_cached(path: Path) -> bytes:
-    """What a file in the cache holds. Raises: OSError, also where it is no regular file, or a very large one."""
+    """Reads a file in the cache. Raises: OSError, also for a very large file, or no regular one."""
     with open_regular(path) as file:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
@@ -50,13 +50,13 @@ def read_cached(path: Path) -> bytes:
 
 
 def keep(path: Path, content: bytes) -> None:
-    """Keeps something for `read_kept`; nothing where that cannot be written."""
+    """Stores content for `read_kept`; ignores write errors."""
     with suppress(OSError):
         replace_file(path, _digest(content) + b"\n" + content)
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Writes a file whole, in the place of what is there. Raises: OSError."""
+    """Writes a file whole, replacing any old one. Raises: OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -71,7 +71,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @cache
 def say_damaged(path: Path, why: str, then: str = "it is made anew") -> None:
-    """Says once, in a line on standard error, that something in the cache is of no use. Args: then: what follows."""
+    """Reports a useless cache file once, in a line on standard error. Args: then: the consequence."""
     with suppress(OSError, ValueError):  # Nobody may read it.
         print(f"note: {visible(str(path))}: {why}; {then}", file=sys.stderr, flush=True)
 

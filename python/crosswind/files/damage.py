@@ -1,20 +1,20 @@
-"""What is wrong with the files of a run."""
+"""Damage in a run's files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 NOT_WHAT_WAS_WRITTEN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a file raises that says something else than its format: it was damaged, or somebody else wrote it."""
+"""Errors from reading a file in another format: damaged, or written by somebody else."""
 
 _SHOWN = 3
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A file of a repetition that is not what was written, for which the repetition is left out.
+    """A changed file in a repetition; the repetition is left out.
 
-    Attributes: key: of the repetition, empty where none is known to be left out; cell, repetition: which one it is.
-        file: its path within the run. reason: what is wrong with it, as it follows its name.
+    Attributes: key: the repetition's, empty if none is known to be left out; cell, repetition: its numbers. file: its
+        path within the run. reason: the fault, as it follows the file's name.
     """
 
     key: str
@@ -25,14 +25,14 @@ class Damage:
 
     @property
     def text(self) -> str:
-        """In words: which file, and what is lost."""
+        """In words: the file, and the loss."""
         if not self.key:
             return f"{self.file} {self.reason}"
         return f"{self.file} {self.reason}: repetition {self.repetition + 1} of cell {self.cell} is left out"
 
 
 class Repeated(Damage):
-    """A file with repetitions that the run has in another file too. They count once, and none is left out."""
+    """A file with repetitions also in another file. They count once, and none is left out."""
 
 
 def left_out(damaged: Sequence[Damage]) -> int:
@@ -41,7 +41,7 @@ def left_out(damaged: Sequence[Damage]) -> int:
 
 
 def damage_texts(damaged: Sequence[Damage]) -> list[str]:
-    """What is said of damage, a sentence for each file: of that of a partition, how many repetitions are left out."""
+    """A sentence for each damaged file: for a partition, the number of repetitions left out."""
     by_file: dict[tuple[str, str], list[Damage]] = {}
     for damage in damaged:
         by_file.setdefault((damage.file, damage.reason), []).append(damage)
@@ -52,7 +52,7 @@ def damage_texts(damaged: Sequence[Damage]) -> list[str]:
 
 
 def damage_sentences(damaged: Sequence[Damage]) -> list[str]:
-    """The same where there may be much of it: of a few files each, and how many more there are."""
+    """The same for much damage: a few files, and the number of others."""
     sentences = damage_texts(damaged)
     more = len(sentences) - _SHOWN
     return (

@@ -1,4 +1,4 @@
-"""Files inside a directory that somebody else may have sent, as a run: no link in it is followed."""
+"""Files inside a foreign directory, as a run: no link in it is followed."""
 
 import errno
 import os
@@ -13,11 +13,11 @@ _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_inside(directory: Path, name: str, flags: int = os.O_RDONLY) -> int:
-    """A descriptor of a regular file.
+    """A regular file's descriptor.
 
-    Args: directory: to which links may lead. name: the file's path within it. flags: as os.open takes them.
-    Raises: OSError, also where a link is on the way from the directory to the file, or something else is there.
-        ValueError for a path that leads out of the directory.
+    Args: directory: may be reached by links. name: the file's path within it. flags: as for os.open.
+    Raises: OSError, also for a link between the directory and the file, or anything else there. ValueError for a path
+        out of the directory.
     """
     *folders, last = PurePath(plain(name)).parts
     at = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -42,13 +42,13 @@ def reader_inside(directory: Path, name: str) -> BufferedReader:
 
 
 def read_inside(directory: Path, name: str) -> bytes:
-    """What a file holds. Raises: OSError as `open_inside` does."""
+    """Reads a file. Raises: OSError as `open_inside` does."""
     with reader_inside(directory, name) as file:
         return file.read()
 
 
 def create_inside(directory: Path, name: str) -> int:
-    """A descriptor of a new file, to be written, in the place of whatever file or link is there.
+    """A descriptor for writing a new file, replacing any file or link there.
 
     Args: name: without a folder. Raises: OSError.
     """
@@ -58,7 +58,7 @@ def create_inside(directory: Path, name: str) -> int:
 
 
 def files_inside(directory: Path) -> Iterator[str]:
-    """The path of every regular file below a directory, within it, in order. What a link leads to is left out."""
+    """Paths of all regular files below a directory, within it, in order. Links are left out."""
     for path in sorted(directory.rglob("*")):
         with suppress(FileNotFoundError):  # It was packed meanwhile.
             if stat.S_ISREG(path.lstat().st_mode):
@@ -74,7 +74,7 @@ def remove_path(path: Path) -> None:
 
 
 def plain(name: str) -> str:
-    """The path of a file within a directory. Raises: ValueError where it is none, or leads out of the directory."""
+    """A file's path within a directory. Raises: ValueError for any other path."""
     path = PurePath(name)
     if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name:
         raise ValueError(f"{name[:80]!r} is no path within it")
@@ -85,7 +85,7 @@ def _opened(name: str, flags: int, at: int) -> int:
     try:
         return os.open(name, flags, 0o666, dir_fd=at)
     except OSError as error:
-        # Of a link to a directory the kernel says that it is no directory.
+        # For a link to a directory the kernel reports no directory.
         if error.errno in (errno.ELOOP, errno.ENOTDIR) and _is_link(name, at):
             raise OSError(errno.ELOOP, f"{name} is a link, which is not followed", name) from None
         raise

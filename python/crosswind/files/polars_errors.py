@@ -1,4 +1,4 @@
-"""What the system refused Polars, which hands it on with the number in its text only."""
+"""System errors in Polars, passed on with the number in the text only."""
 
 import errno
 import os

@@ -12,15 +12,15 @@ _VARIABLE = "PYTHONSAFEPATH"
 
 
 def python_command(*words: str, python: str = sys.executable) -> tuple[str, ...]:
-    """The argument list of a Python. Args: words: as "-m", "crosswind". python: the program, or what stands for it."""
+    """An argument list for Python. Args: words: as "-m", "crosswind". python: the program, or its placeholder."""
     return (python, "-P", *words)
 
 
 @contextmanager
 def safe_children() -> Iterator[dict[str, str]]:
-    """Inside, processes of `multiprocessing` are safe too, which takes the option from this process alone.
+    """Makes `multiprocessing` processes inside safe too: they take the option only from this process.
 
-    Yields: the environment that they give to programs that they start, as it was.
+    Yields: the unchanged environment, for their own child programs.
     """
     before = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = "1"

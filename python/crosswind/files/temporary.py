@@ -1,7 +1,7 @@
-"""Temporary directories that do not outlive the process that makes them, whatever ends it.
+"""Temporary directories never outliving their process, whatever ends it.
 
-A process holds a lock on each directory of its own, which the kernel gives back however that process dies. Who makes
-or removes a directory removes those of the same user that nobody holds any more.
+A process locks each of its directories; the kernel releases the lock however the process dies. Making or removing a
+directory also removes the same user's unlocked ones.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LOCK = ".crosswind-lock"
-"""The file in such a directory that is locked too: by crosswind-cell it alone."""
+"""The second locked file in such a directory: crosswind-cell locks only this one."""
 
 _PREFIX = "crosswind-tmp-"
 _NAME = re.compile(re.escape(_PREFIX) + "[a-z0-9_]{8}")
@@ -26,9 +26,9 @@ _ATTEMPTS = 100
 
 @contextlib.contextmanager
 def temporary_directory(base: Path | None = None) -> Iterator[Path]:
-    """A new directory, removed at the end. Those that killed processes have left are removed before and after.
+    """A new directory, removed at the end. Killed processes' directories are removed before and after.
 
-    Args: base: where to make it; None for the place of temporary files. Raises: OSError when it cannot be made.
+    Args: base: its parent; None for the system's. Raises: OSError when it cannot be made.
     """
     base = base or Path(tempfile.gettempdir())
     _remove_left_behind(base)
@@ -39,15 +39,15 @@ def temporary_directory(base: Path | None = None) -> Iterator[Path]:
         _remove(path)
         for descriptor in held:
             os.close(descriptor)
-        # Of a cell that was killed in the meantime.
+        # From a cell killed in the meantime.
         _remove_left_behind(base)
 
 
 def _new(base: Path) -> tuple[Path, tuple[int, int]]:
-    """A new directory, and the descriptors that hold its locks."""
+    """A new directory, and the descriptors with its locks."""
     for _ in range(_ATTEMPTS):
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
-        # Another process may take it for one that was left behind, as long as it is not locked.
+        # While unlocked, another process may think it abandoned.
         with contextlib.suppress(FileNotFoundError):
             directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
@@ -88,7 +88,7 @@ def _remove_unless_held(path: Path) -> None:
     """Raises: OSError where another process holds it."""
     with contextlib.ExitStack() as opened:
         for place, flags in ((path, os.O_RDONLY | os.O_DIRECTORY), (path / LOCK, os.O_RDWR | os.O_NONBLOCK)):
-            # A process that was killed while it removed the directory may have removed this file already.
+            # A process killed during the removal may have removed this file already.
             with contextlib.suppress(FileNotFoundError):
                 descriptor = os.open(place, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
                 opened.callback(os.close, descriptor)
@@ -97,8 +97,8 @@ def _remove_unless_held(path: Path) -> None:
 
 
 def open_own_file(base: Path, name: str, suffix: str) -> int:
-    """A descriptor of a file of this user where everybody may write. Another one is found beside it, `<name>-2`, where
-    somebody else has made it before: all processes of a user come to the same.
+    """A descriptor for this user's file in a world-writable directory, or beside it, `<name>-2`, if somebody else made
+    it before: all the user's processes find the same one.
 
     Raises: OSError where nothing can be made.
     """
@@ -120,7 +120,7 @@ def open_own_file(base: Path, name: str, suffix: str) -> int:
 
 
 def _remove(path: Path) -> None:
-    # Processes that were killed may have been about to make another file.
+    # Killed processes may have been about to make another file.
     for _ in range(3):
         shutil.rmtree(path, ignore_errors=True)
         if not path.exists():
