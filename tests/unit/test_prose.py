@@ -16,7 +16,7 @@ ROOMS = sorted(path for path in (ROOT / "python/crosswind").iterdir() if any(pat
 AT_MOST = (2.0, 3.0)
 LIMITS = {
     "analysis": (4.8, 6.4),
-    "api": (4.8, 4.4),
+    "api": (3.5, 3.5),
     "catalog": (5.2, 6.1),
     "cell": (5.1, 4.4),
     "cli": (2.1, 3.0),

@@ -1,1 +1,1 @@
-"""What programs, notebooks, the command line and pages begin with: runs, their results, studies made of options."""
+"""The interface for programs, notebooks, the command line and pages: runs, results, studies from options."""

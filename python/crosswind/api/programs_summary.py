@@ -1,4 +1,4 @@
-"""What is said of programs that were run on a path: how they ended, what the path did, and whether to trust that."""
+"""The summary of programs on a path: their ends, the path's effects, and the fidelity."""
 
 import math
 from pathlib import Path
@@ -16,11 +16,11 @@ from crosswind.store.run import StoredRun
 
 SCHEMA = "crosswind.exec/1"
 TIMED_OUT = 124
-"""Exit status of a client that was ended at its timeout, as timeout(1) has it."""
+"""Exit status for a client ended at its timeout, as in timeout(1)."""
 
 
 def exit_status(result: RepetitionResult) -> int:
-    """What a client that has run makes its caller end with: 128 and the number of a signal that ended it."""
+    """The exit status after running a client: 128 plus the number of a fatal signal."""
     assert result.finished is not None
     assert result.finished.program is not None  # The workload has one.
     if _timed_out(result):
@@ -30,7 +30,7 @@ def exit_status(result: RepetitionResult) -> int:
 
 
 def summary_of(run: StoredRun) -> dict[str, Any]:
-    """The summary of a run whose repetitions have all finished, as docs/programs.md describes it."""
+    """The summary of a run with only finished repetitions (docs/programs.md)."""
     results = list(run.results().values())
     repetitions = [_repetition(run, result) for result in results]
     statuses = [repetition["exit_status"] for repetition in repetitions]
@@ -72,7 +72,7 @@ def _repetition(run: StoredRun, result: RepetitionResult) -> dict[str, Any]:
 
 
 def _flows(record: CellRun) -> list[dict[str, Any]]:
-    """What the path did with the packets of the program and of each flow beside it: in all, and while all ran."""
+    """The path's effect on the program's and each other flow's packets: in all, and while all ran."""
     # Only programs with company need numpy.
     from crosswind.analysis.flow_counts import IS_BACKGROUND, WORKLOAD, Flows
 
@@ -108,14 +108,14 @@ def _flows(record: CellRun) -> list[dict[str, Any]]:
 
 
 def _counted(intervals: pl.DataFrame) -> dict[str, int]:
-    """The sums of a flow's intervals in one direction, named as those of the path are."""
+    """Sums over a flow's intervals in one direction, under the path's names."""
     names = {"packets": "delivered", "bytes": "delivered_bytes"}
     columns = ("packets", "bytes", "dropped", "marked", "queued", "queueing_ns")
     return {names.get(column, column): int(intervals[column].sum()) for column in columns}
 
 
 def _files(directory: Path, key: str) -> str | None:
-    """Where the files are that programs have left in {output}, in the run; None where there are none."""
+    """The place of programs' {output} files in the run; None without any."""
     place = Path("cells", key, "output")
     try:
         return str(place) if any((directory / place).iterdir()) else None

@@ -1,14 +1,14 @@
-"""Runs as programs and notebooks have them: what `crosswind.run`, `resume` and `load` return.
+"""Runs for programs and notebooks, as returned by `crosswind.run`, `resume` and `load`.
 
     run = crosswind.load("crosswind-runs/quickstart-20260101T000000Z")
-    run.answers()      # the answers to what the study asks
+    run.answers()      # the answers to the study's questions
     run.samples()      # every sample, a row each
-    run.estimates()    # every statistic of every metric of every cell, with its interval
-    run.compare()      # levels of each factor beside its first one
-    run.plot("rtt")    # a chart of the report
+    run.estimates()    # every statistic for every metric in every cell, with its interval
+    run.compare()      # each factor's levels beside its first one
+    run.plot("rtt")    # one of the report's charts
 
-Tables are Polars frames, charts are Altair's. A repetition of which a file is damaged is left out, with
-a warning. Analysis and drawing are imported when they are first asked for.
+Tables are Polars frames, charts are Altair's. A repetition with a damaged file is left out, with a warning. Analysis
+and drawing are imported at their first use.
 """
 
 import warnings
@@ -37,16 +37,15 @@ ChartKind = Literal["intervals", "distribution", "comparisons", "shift"]
 
 
 class Run(StoredRun):
-    """A run and what it says. Made by `crosswind.run`, `crosswind.resume` and `crosswind.load`."""
+    """A run and its results. Made by `crosswind.run`, `crosswind.resume` and `crosswind.load`."""
 
     def samples(self) -> "pl.DataFrame":
         """Every sample of every repetition.
 
         Returns: a column for each factor (its key, the level as text), `cell`, `repetition`, `block`, `clock`, the
-            columns of the samples table (docs/cell-protocol.md: `connection`, `outcome`, times in ns, ...), and one for
-            each metric that a sample has a value of by itself, in the metric's unit (docs/result.md), null in samples
-            that did not go well.
-        Raises: StoreError when a table cannot be read.
+            samples table's columns (docs/cell-protocol.md: `connection`, `outcome`, times in ns, ...), and one for each
+            metric with a value per sample, in the metric's unit (docs/result.md), null in unsuccessful samples.
+        Raises: StoreError for an unreadable table.
         """
         from crosswind.report.export import samples_frame
 
@@ -62,13 +61,12 @@ class Run(StoredRun):
         return estimates_frame(self._result)
 
     def compare(self, *statistics: str) -> "pl.DataFrame":
-        """Every comparison of a level with the first level of its factor, in cells that are otherwise equal.
+        """Every comparison of a level with its factor's first level, in otherwise equal cells.
 
-        Args:    statistics: `mean`, `median`, `trimmed_mean`, `p95`, `p99`; none: those of the report, which are the
-                 mean and the median unless the study says otherwise (`report.compare_by`).
+        Args:    statistics: `mean`, `median`, `trimmed_mean`, `p95`, `p99`; none: the report's (`report.compare_by`).
         Returns: a row for each factor, metric, pair of levels and statistic: `difference` and `ratio` with their
             limits, `p` and `p_adjusted` (Benjamini and Hochberg, over these and the means), `verdict`.
-        Raises: UsageError for a statistic that there is not; StoreError when a table cannot be read.
+        Raises: UsageError for an unknown statistic; StoreError for an unreadable table.
         """
         import polars as pl
 
@@ -80,23 +78,23 @@ class Run(StoredRun):
         return compared.filter(pl.col("statistic").is_in(statistics))
 
     def answers(self) -> "pl.DataFrame":
-        """The answers to the questions that the study declares, a row for each case.
+        """The answers to the study's questions, a row for each case.
 
-        Returns: `asks`, the `sentence` that answers it and its `answer` (yes, no, mixed, cannot tell); of each case its
-            `verdict`, both levels with their values, the `effect` with its limits, `repetitions`, and how many would be
+        Returns: `asks`, the answering `sentence` and its `answer` (yes, no, mixed, cannot tell); for each case its
+            `verdict`, both levels with their values, the `effect` with its limits, `repetitions`, and the number
             `needed` to decide it.
-        Raises: StoreError when a table cannot be read.
+        Raises: StoreError for an unreadable table.
         """
         from crosswind.findings.question.export import answers_frame
 
         return answers_frame(self._result)
 
     def statements(self) -> "pl.DataFrame":
-        """The verdict on every statement of a document that the study has.
+        """The verdict on every statement of the study's document.
 
         Returns: `verdict`, `says`, `source`, and the `sentence` on it.
 
-        Raises: StoreError when a table cannot be read.
+        Raises: StoreError for an unreadable table.
         """
         from crosswind.findings.question.export import statements_frame
 
@@ -105,13 +103,14 @@ class Run(StoredRun):
     def plot(
         self, metric: str | None = None, kind: ChartKind = "intervals", *, statistics: Sequence[str] = ()
     ) -> "alt.VConcatChart":
-        """A chart of one metric as the report has it, which a notebook draws and which can be changed and saved.
+        """A chart of one metric as in the report, for a notebook to draw, change and save.
 
-        Args:   metric: its name, as `rtt`; without it the first by which levels are compared. kind: `intervals`: mean,
-                median and their intervals of each cell; `distribution`: the share of samples at or below each value;
-                `comparisons`: ratios of levels with their intervals; `shift`: the difference of two levels at each
-                quantile. statistics: of `comparisons`, as of `compare`, the mean besides; none: those of the report.
-        Raises: UsageError where the run has nothing of the kind; StoreError when a table cannot be read.
+        Args:   metric: its name, as `rtt`; without it the first compared one. kind: `intervals`: each cell's mean and
+        median
+                with their intervals; `distribution`: the share of samples at or below each value; `comparisons`: ratios
+                between levels with their intervals; `shift`: the difference between two levels at each quantile.
+                statistics: for `comparisons`, as in `compare`, the mean besides; none: the report's.
+        Raises: UsageError without data of the kind; StoreError for an unreadable table.
         """
         from crosswind.report.notebook import chart_of
 
@@ -157,7 +156,7 @@ def load(directory: Path | str) -> Run:
 
 
 def _returning_run(make: Callable[Asked, StoredRun]) -> Callable[Asked, Run]:
-    """A function that makes a run, returning it as programs have it."""
+    """Makes a function return its run as a `Run`."""
 
     @wraps(make)
     def made(*args: Asked.args, **kwargs: Asked.kwargs) -> Run:
