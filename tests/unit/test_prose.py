@@ -24,7 +24,6 @@ LIMITS = {
     "errors": (5.2, 0.6),
     "findings": (5.2, 5.9),
     "report": (5.3, 5.3),
-    "ro_crate": (5.2, 3.9),
     "study": (5.9, 6.0),
 }
 # As words, whatever their part of speech: no cheap rule tells "that" the conjunction from "that" the pronoun.

@@ -1,8 +1,8 @@
-"""A run as an RO-Crate: one archive that says of itself what it holds, to be published and cited.
+"""A run as an RO-Crate: one self-describing archive, to be published and cited.
 
-RO-Crate 1.1 (https://w3id.org/ro/crate/1.1) is a directory with a description in JSON-LD, of schema.org's terms; its
-profile Process Run Crate (https://w3id.org/ro/wfrun/process/0.5) says which program made the data, when, and from what.
-The archive holds the run as it is on the disk, its report, its estimates, and its study as TOML.
+RO-Crate 1.1 (https://w3id.org/ro/crate/1.1) is a directory with a description in JSON-LD, in schema.org's terms; its
+profile Process Run Crate (https://w3id.org/ro/wfrun/process/0.5) describes the program, time and inputs behind the
+data. The archive holds the run as on the disk, its report, its estimates, and its study as TOML.
 """
 
 import json
@@ -38,7 +38,7 @@ _TERMS = "https://w3id.org/ro/terms/workflow-run/context"
 _CROSSWIND = "#crosswind"
 _COMPRESSED = {".json", ".jsonl", ".toml", ".html", ".csv", ".out", ".err", ".sqlog", ".log", ".txt"}
 _MADE = ("report.html", "result.json", "estimates.csv", "study.toml")
-"""Files that are made for the archive, whatever the run has of these names."""
+"""Files made for the archive, replacing the run's."""
 
 _TOP = {
     "manifest.json": ("application/json", "The study in its canonical form, options, provenance and sessions"),
@@ -73,9 +73,9 @@ def write_crate(
 ) -> int:
     """Writes a run as an archive.
 
-    Args: made: its analysis. authors: a name each, with an ORCID in brackets where there is one. licence: its address
-        or SPDX name. zenodo: also a `.zenodo.json`, from which Zenodo fills in its form.
-    Returns: how many files it holds. Raises: DiskError when it cannot be written.
+    Args: made: its analysis. authors: a name each, with an optional ORCID in brackets. licence: its address or SPDX
+        name. zenodo: also a `.zenodo.json`, for Zenodo's form.
+    Returns: the number of files. Raises: DiskError when it cannot be written.
     """
     cells = {} if made.overview is None else _CELLS
     check_people(authors, licence)
@@ -95,7 +95,7 @@ def write_crate(
 
 
 def _files(directory: Path) -> Iterator[str]:
-    """What is kept of a run: all that is whole."""
+    """The whole files in a run."""
     for name in files_inside(directory):
         parts = PurePath(name).parts
         if parts[-1] == LOCK or parts[-1][0] == "." or name in (*_MADE, *_CELLS):
@@ -114,7 +114,7 @@ def _make(run: StoredRun, made: Analysed, directory: Path) -> None:
 def _metadata(
     run: StoredRun, result: Result, authors: Sequence[str], licence: str | None, top: Mapping[str, tuple[str, str]]
 ) -> dict[str, Any]:
-    """Args: top: the type and the description of each file at the top of the archive."""
+    """Args: top: type and description for each file at the archive's top."""
     provenance = run.manifest.provenance
     people = [_person(author) for author in authors]
     graph: list[dict[str, Any]] = [
@@ -169,12 +169,12 @@ def _metadata(
 
 
 def _folders(run: StoredRun) -> dict[str, tuple[str, str]]:
-    """The folders of a run, each with a title and what it holds."""
+    """A run's folders, each with a title and a description."""
     return {name: said for name, said in _FOLDERS.items() if (run.directory / name).is_dir()}
 
 
 def _software(provenance: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Crosswind, and the kernels of virtual time that it ran cells on."""
+    """Crosswind, and the virtual-time kernels used."""
     versions = provenance.get("versions", {})
     kernels = [f"#kernel-{name}" for name in provenance.get("kernels", ())]
     yield {
@@ -209,7 +209,7 @@ def _factors(result: Result) -> dict[str, list[str]]:
 
 
 def check_people(authors: Sequence[str], licence: str | None) -> None:
-    """Raises: UsageError for an author without a name, an ORCID that is none, a licence that is no name or address."""
+    """Raises: UsageError for a nameless author, a malformed ORCID, a licence without name or address."""
     for author in authors:
         name, orcid = _name_and_orcid(author)
         if not name or hidden_in(author):
