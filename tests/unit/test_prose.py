@@ -17,7 +17,7 @@ AT_MOST = (2.0, 3.0)
 LIMITS = {
     "analysis": (4.8, 6.4),
     "api": (3.5, 3.5),
-    "catalog": (5.2, 6.1),
+    "catalog": (2.0, 3.4),
     "cell": (5.1, 4.4),
     "cli": (2.1, 3.0),
     "decisions": (5.8, 5.7),

@@ -1,13 +1,13 @@
-"""Which programs are the client and the server of a cell, and on which clock, by its JSON (docs/cell-protocol.md)."""
+"""A cell's client and server programs, and its clock, from its JSON (docs/cell-protocol.md)."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 EMULATOR = "tun"
-"""The `path.backend` of cells whose packets pass through the emulator, which keeps records of them."""
+"""The `path.backend` for the emulator, with records of all packets."""
 
 NETWORK = "network"
-"""The `path.backend` of cells whose server is on another machine."""
+"""The `path.backend` for a server on another machine."""
 
 _ENDS = ("client", "server")
 
@@ -16,12 +16,12 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 def runs_programs(cell: Mapping[str, Any]) -> bool:
-    """Whether a cell has the workload `program`, whose client and server do not follow the peer protocol."""
+    """Whether a cell has the workload `program`, outside the peer protocol."""
     return bool(_workload(cell).get("kind") == "program")
 
 
 def has_programs(cell: Mapping[str, Any]) -> bool:
-    """Whether a cell runs programs that no peer is: as its workload, or as a flow beside it."""
+    """Whether it runs third-party programs: as its workload, or as a flow beside it."""
     return bool(programs_of(cell))
 
 
@@ -31,12 +31,12 @@ def is_virtual(cell: Mapping[str, Any]) -> bool:
 
 
 def peers_of(cell: Mapping[str, Any]) -> dict[str, str]:
-    """The names of the peers in the place of its client and its server, by end; of Crosswind's own, none."""
+    """Third-party peers as client and server, by end."""
     return {str(place[-1]): str(peer["name"]) for place, peer in _ends_of((), cell) if not runs_programs(cell)}
 
 
 def all_peers_of(cell: Mapping[str, Any]) -> dict[Place, str]:
-    """Those of its flows, too, each as often as it runs. Keys: where each stands, and which of the count it is."""
+    """The same with its flows', each as often as it runs. Keys: place, and number within the count."""
     return {
         (*place, number): str(peer["name"])
         for owner_place, owner in _owners(cell)
@@ -47,7 +47,7 @@ def all_peers_of(cell: Mapping[str, Any]) -> dict[Place, str]:
 
 
 def commands_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
-    """The argument lists of the programs and the peers of a cell and its flows. Keys: where each stands in it."""
+    """Argument lists for a cell's and its flows' programs and peers. Keys: their places in it."""
     return {
         place: list(end if runs_programs(owner) else end["command"])
         for owner_place, owner in _owners(cell)
@@ -56,7 +56,7 @@ def commands_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
 
 
 def programs_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
-    """Those of programs that are no peers: the workload's, and those of flows beside it."""
+    """Third-party programs only: the workload's, and those of flows beside it."""
     return {
         place: list(end)
         for owner_place, owner in _owners(cell)
@@ -66,12 +66,12 @@ def programs_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
 
 
 def _owners(cell: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
-    """Who has a workload, and where it stands: the cell, and each of its flows."""
+    """Owners of a workload, with their places: the cell, and each of its flows."""
     return [((), cell), *((("flows", number), flow) for number, flow in enumerate(cell.get("flows", ())))]
 
 
 def _ends_of(place: Place, owner: Mapping[str, Any]) -> list[tuple[Place, Any]]:
-    """The ends of a workload that are not Crosswind's own, and where each stands."""
+    """A workload's third-party ends, and their places."""
     workload = _workload(owner)
     return [((*place, "workload", end), workload[end]) for end in _ENDS if workload.get(end)]
 

@@ -1,4 +1,4 @@
-"""Exchanges and connections of a run, with the pieces of their time: what `crosswind explain` shows."""
+"""Exchanges and connections with the pieces of their time, for `crosswind explain`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,12 +7,12 @@ from typing import Any
 SCHEMA = "crosswind.explain/1"
 
 MOST_PACKETS = 2000
-"""Packets of a kind that are drawn of a socket."""
+"""Maximum packets drawn for a socket, by kind."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of time, ns since its cell was ready. The fields are the columns of docs/result.md."""
+    """An interval of time, ns since its cell was ready. The fields are columns in docs/result.md."""
 
     from_ns: int
     to_ns: int
@@ -30,11 +30,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Timed:
-    """What took time.
+    """An exchange or a connection, with its time.
 
     Attributes:
-        key: its repetition. cell, repetition, levels: which that is. whole_ns: its time.
-        pieces: what it was spent on, in the order of time.
+        key, cell, repetition, levels: its repetition's. whole_ns: its time. pieces: the breakdown, by time.
     """
 
     key: str
@@ -54,8 +53,7 @@ class Explained(Timed):
     """An exchange.
 
     Attributes:
-        exchange: its number. usual_ns: the median of the exchanges of its repetition.
-        parts: ns by part, none that is 0.
+        exchange: its number. usual_ns: the median over its repetition's exchanges. parts: nonzero ns by part.
     """
 
     exchange: int
@@ -65,11 +63,11 @@ class Explained(Timed):
 
 @dataclass(frozen=True)
 class PartOfConnection:
-    """What some of a connection's time was spent on.
+    """A part of a connection's time.
 
     Attributes:
-        data: forward or reverse, the direction of the data that waited.
-        times: of a window, how often it was waited for. window_bytes: the most that it let be in flight.
+        data: forward or reverse, the waiting data's direction. times: for a window, number of waits. window_bytes: its
+            maximum in flight.
     """
 
     data: str
@@ -81,11 +79,11 @@ class PartOfConnection:
 
 @dataclass(frozen=True)
 class Connection(Timed):
-    """A connection of programs, or the datagrams between two ports. Counts are the columns of docs/result.md.
+    """A connection of programs, or the datagrams between two ports. Counts are columns in docs/result.md.
 
     Attributes:
-        number: its own, in the order of beginning. parts: all of its time, the longest first.
-        is_cut_off: whether its cell had more packets than it kept, and this connection was open then.
+        number: by beginning. parts: all of its time, the longest first. is_cut_off: whether its cell exceeded its
+            packet limit while it was open.
     """
 
     number: int
@@ -111,7 +109,7 @@ class Connection(Timed):
 
 @dataclass(frozen=True)
 class SocketPoint:
-    """What a kernel knew of a TCP socket at a time. Times in ns since the cell was ready, sizes in bytes.
+    """A kernel's view of a TCP socket at a time. Times in ns since the cell was ready, sizes in bytes.
 
     Attributes: threshold_bytes: None before the first loss.
     """
@@ -125,9 +123,9 @@ class SocketPoint:
 
 @dataclass(frozen=True)
 class PacketPoint:
-    """A packet that it sent.
+    """A sent packet.
 
-    Attributes: queued_ns: how long it waited behind others. fate: dropped, marked, or empty.
+    Attributes: queued_ns: wait behind others. fate: dropped, marked, or empty.
     """
 
     at_ns: int
@@ -137,13 +135,13 @@ class PacketPoint:
 
 @dataclass(frozen=True)
 class SocketHistory:
-    """The socket of a repetition that sent the most, over time.
+    """The repetition's socket with most bytes sent, over time.
 
     Attributes:
-        host: whose it is.
-        packets: of those that it sent, in the order of time: MOST_PACKETS or fewer, evenly spaced, and as many of the
-            first that were dropped, and that were marked. None where the run did not keep them.
-        dropped, marked: how many of all were.
+        host: its owner.
+        packets: sent ones, by time: MOST_PACKETS or fewer, evenly spaced, and as many of the first dropped and marked
+            ones. None if the run did not keep them.
+        dropped, marked: counts over all.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""What the levels of a factor are as numbers, by the catalogue's unit of its key: how they stand on an axis."""
+"""A factor's levels as numbers, in the catalogue's unit for its key: their places on an axis."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ _SCALES = {
 
 
 _LISTS: dict[tuple[str, ...], str] = {("path", "hop"): "hops", ("path", "at"): "changes"}
-"""Tables of a study of which there are several, and the list of a cell in which each is."""
+"""Repeatable tables in a study, and their lists in a cell."""
 
 
 @dataclass(frozen=True)
 class FactorScale:
-    """The numbers of a factor.
+    """A factor's numbers.
 
     Attributes:
-        place: the sections of a cell that have its key; of `path.delay`, which stands for both directions, the two.
-        key: of the catalogue. unit: of the axis. divisor: how many of the cell's unit that is.
-        owner: the hop or the change that it is of, by its name; empty for other keys.
+        place: the cell's sections with its key; for `path.delay`, both directions. key: the catalogue's. unit: the
+            axis's.
+        divisor: from the cell's unit. owner: its hop's or change's name; empty for other keys.
     """
 
     places: tuple[tuple[str, ...], ...]
@@ -36,13 +36,13 @@ class FactorScale:
 
     @property
     def is_added(self) -> bool:
-        """Whether the numbers of both directions are added: what takes time there does so again back."""
+        """Whether both directions' numbers are added: a delay applies there and back."""
         is_of_change = self.places[0][:2] == ("path", "changes")
         return len(self.places) > 1 and self.key.unit is CellUnit.NANOSECONDS and not is_of_change
 
     @property
     def title(self) -> str:
-        """What it is, without the unit."""
+        """Its name, without the unit."""
         name = " ".join(filter(None, [self.owner, self.key.study.replace("_", " ")]))
         return f"{name} there and back" if self.is_added else name
 
@@ -64,7 +64,7 @@ def factor_scale(factor: str) -> FactorScale | None:
 
 
 def catalogue_key(factor: str) -> Key | None:
-    """The key of the catalogue that a factor sets; None for one that is not a setting, as `part`."""
+    """A factor's catalogue key; None for a factor other than a setting, as `part`."""
     table, name = factor.partition(".")[0], factor.rpartition(".")[-1]
     known = catalog()
     keys = {

@@ -1,6 +1,6 @@
-"""The kinds of finding, in the order in which a report shows them: a folder of `crosswind.findings` and a line each.
+"""The kinds of finding, in report order: a folder of `crosswind.findings` and a line each.
 
-Its modules are imported by name: a study, a report and what judges know none of them.
+Its modules are imported by name: a study, a report and the judge know none of them.
 """
 
 from importlib import import_module
@@ -17,5 +17,5 @@ FINDING_KINDS = (
 
 
 def of_each_kind(module: str, name: str) -> dict[str, Any]:
-    """What a module of each kind has under a name, by kind."""
+    """A name from each kind's module, by kind."""
     return {kind: getattr(import_module(f"crosswind.findings.{kind}.{module}"), name) for kind in FINDING_KINDS}

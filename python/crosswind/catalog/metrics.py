@@ -1,4 +1,4 @@
-"""What a result says of a cell: one row for each unit, for each metric and for each statistic.
+"""A result's vocabulary: one row for each unit, metric and statistic.
 
 A row is all there is to a metric. Analysis, tables, charts, exports, the study format and the table in docs/result.md
 read it, so adding a metric is adding its row. Importing this module imports nothing heavy: a formula is text.
@@ -14,35 +14,35 @@ from crosswind.text.quantities import COUNT, RATE, RPM, SHARE, SIZE, TIME, Unit
 
 
 class Per(Enum):
-    """What a metric has one value for, and what its formula is about."""
+    """The subject of a metric's values, and of its formula."""
 
     EXCHANGE = "exchange"
-    """One for each exchange that went well. The formula is about one row of the samples table."""
+    """One for each successful exchange. The formula is over one row in the samples table."""
     REPETITION = "repetition"
     """One for each repetition. The formula sums up the samples table of a repetition."""
     COUNTED = "counted"
-    """One for each repetition. The formula is about what was counted in the repetition."""
+    """One for each repetition. The formula is over the repetition's counters."""
     MESSAGE = "message"
-    """One for each repetition, a mean over its messages. The formula is about what was counted in the repetition."""
+    """One for each repetition, a mean over its messages. The formula is over the repetition's counters."""
     REPORTED = "reported"
-    """One for each time in a list that the client program of a repetition printed. The formula is about one of them."""
+    """One for each time in a list printed by a repetition's client program. The formula is over one of them."""
 
 
 class MetricPlace(Enum):
     """Where reports show a metric."""
 
     MAIN = "main"
-    """In charts and a table of its own."""
+    """In charts and its own table."""
     DETAIL = "detail"
-    """In a table of its own, which is folded away on the page. A terminal shows it only when a study asks for it."""
+    """In its own table, folded away on the page. A terminal shows it only at a study's request."""
     WIRE = "wire"
-    """In a column of the table of bytes and packets."""
+    """In a column of the table for bytes and packets."""
     PROCESSOR = "processor"
-    """In a column of the table of processor time."""
+    """In a column of the table for processor time."""
     SPENT = "spent"
-    """In the chart and the table of what time was spent on."""
+    """In the chart and the table of the time breakdown."""
     PROGRAMS = "programs"
-    """In the table of client programs."""
+    """In the client programs' table."""
 
 
 class MetricScale(Enum):
@@ -55,21 +55,21 @@ class MetricScale(Enum):
 
 
 _OF_RECOVERY = ("extra_ns", "blocked")
-"""Columns that compare messages with the usual ones of all repetitions, and with the losses of other streams."""
+"""Columns comparing messages with the usual ones in all repetitions, and with other streams' losses."""
 _OF_PACKETS = (
     "wire_ns", "queueing_p50_forward_ns", "queueing_p50_reverse_ns", "queueing_p99_forward_ns",
     "queueing_p99_reverse_ns", "utilisation_forward", "utilisation_reverse",
 )  # fmt: skip
-"""Columns that an emulated path alone can fill."""
+"""Columns filled by an emulated path only."""
 
 _NEAR_ZERO = 16
 """How many times a time the largest one is, where a linear axis has it almost at 0."""
 
 
 def are_far_apart(values: Iterable[float], times: float, unit: Unit) -> bool:
-    """Whether a linear axis would hide most of some values, of which the largest is more than `times` the smallest.
+    """Whether a linear axis would hide most values: the largest is more than `times` the smallest.
 
-    Of times most must be small: on a path without delay a few are almost nothing, and 0 is where they belong.
+    For times, most must be small: on a path without delay a few are almost 0, and belong there.
     """
     known = sorted(values)
     if not known or known[0] <= 0 or known[-1] <= times * known[0]:
@@ -79,24 +79,21 @@ def are_far_apart(values: Iterable[float], times: float, unit: Unit) -> bool:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a cell.
+    """A cell's metric.
 
     Attributes:
-        name: key in results and exports. title: its heading. unit: of its values.
-        help: what it covers, in one sentence.
-        formula: a value as an SQL expression over columns (Per); null where there is none. Columns of the samples table
-            are those of docs/cell-protocol.md and those that `crosswind.analysis.samples` adds; those of what was
-            counted in a repetition are in `crosswind.analysis.counters`.
-        per: what has a value. workloads: the kinds of workload that have it, each with the settings it must have
-            (None: not set; a tuple: one of them); None for all kinds. compared_in: kinds of workload in which levels
-            are compared by it.
-        is_share: whether each value is 0 or 1, so that their mean is a share and quantiles mean nothing.
-        is_whole: whether it lasts until an exchange ends, so that of one that timed out it is longer than the timeout.
-        is_difference: whether it is the difference of two numbers, which may be below 0.
-        of_failed: whether exchanges that failed have it, and no others.
-        more_is_better: whether a larger value is the better one.
-        part_of: the metric that this one is a phase of. place: where reports show it. column: its heading in a table
-            that it shares. axis: how charts draw it.
+        name: key in results and exports. title: its heading. unit: its values'. help: its scope, in one sentence.
+        formula: a value as an SQL expression over columns (Per), or null. Columns of the samples table are those in
+            docs/cell-protocol.md and those added by `crosswind.analysis.samples`; a repetition's counters are in
+            `crosswind.analysis.counters`.
+        per: the values' subject. workloads: the kinds of workload with it, each with its required settings (None: not
+            set; a tuple: one of them); None for all kinds. compared_in: kinds of workload with comparisons by it.
+        is_share: whether each value is 0 or 1: the mean is then a share, and quantiles mean nothing.
+        is_whole: whether it lasts until an exchange's end: a timed-out one's is then longer than the timeout.
+        is_difference: whether it is a difference, possibly below 0.
+        of_failed: whether only failed exchanges have it.
+        more_is_better: whether larger values are better.
+        part_of: the metric with this phase. place: in reports. column: its heading in a shared table. axis: in charts.
     """
 
     name: str
@@ -119,42 +116,42 @@ class Metric:
 
     @property
     def is_positive(self) -> bool:
-        """Whether its values are above 0 by nature: it is no share, no difference of two times, and no part of one."""
+        """Whether its values are above 0 by nature: no share, no difference of two times, and no part."""
         return self.unit is not SHARE and not self.is_difference and not self.is_part
 
     @property
     def is_part(self) -> bool:
-        """Whether it is a part of the time of exchanges, which most of them may be without."""
+        """Whether it is a part of exchanges' time, possibly absent from most."""
         return self.place is MetricPlace.SPENT and self.name != WHOLE
 
     @property
     def has_quantiles(self) -> bool:
-        """Whether a repetition has quantiles of its own: it has many values, and not of 0 and 1 alone.
+        """Whether a repetition has its own quantiles: it has many values, and not only 0 and 1.
 
-        Of what time was spent on, means alone add up.
+        In a time breakdown only means add up.
         """
         return self.per in (Per.EXCHANGE, Per.REPORTED) and not self.is_share and self.place is not MetricPlace.SPENT
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """The statistics that it has in each repetition, by name: of what has one value there the mean alone."""
+        """Names of its statistics in each repetition: for a single value there only the mean."""
         if self.is_share:
             return (SHARE_STATISTIC,)
         return tuple(STATISTICS) if self.has_quantiles else ("mean",)
 
     @property
     def needs_undisturbed(self) -> bool:
-        """Whether it compares exchanges with one that nothing delays."""
+        """Whether it compares exchanges with an undelayed one."""
         return "undisturbed_ns" in self.formula
 
     @property
     def needs_others(self) -> bool:
-        """Whether a value depends on what was measured in other repetitions or cells, so that none has its own."""
+        """Whether a value depends on other repetitions or cells."""
         return self.needs_undisturbed or self._is_about(_OF_RECOVERY)
 
     @property
     def needs_packets(self) -> bool:
-        """Whether it takes what an emulated path has counted or recorded of packets."""
+        """Whether it needs an emulated path's packet counts or records."""
         in_tables = self.place in (MetricPlace.WIRE, MetricPlace.SPENT)
         return in_tables or self._is_about((*_OF_RECOVERY, *_OF_PACKETS))
 
@@ -163,12 +160,12 @@ class Metric:
 
     @property
     def is_wait(self) -> bool:
-        """Whether it is a time in which retransmissions are waited for, where there are any."""
+        """Whether it is a time including waits for retransmissions."""
         return self.unit is TIME and self.per not in (Per.MESSAGE, Per.COUNTED)
 
     @property
     def is_counted_of_packets(self) -> bool:
-        """Whether it is one number of a repetition's packets: not of exchanges, nor of processors."""
+        """Whether it is one number from a repetition's packets, not exchanges or processors."""
         is_of_flows = self.per is Per.COUNTED and self.unit is not RATE and self.place is not MetricPlace.PROCESSOR
         return is_of_flows or self.place is MetricPlace.WIRE
 
@@ -184,7 +181,7 @@ class Metric:
 
     @property
     def of_workloads(self) -> str:
-        """The kinds of workload that have it, in words, each with the settings it must have."""
+        """Its kinds of workload, in words, each with its required settings."""
         if self.workloads is None:
             return "all with samples"
         return ", ".join(f"{kind}{_in_brackets(needed)}" for kind, needed in self.workloads.items())
@@ -216,8 +213,8 @@ _COMES_BACK: Mapping[str, Mapping[str, object]] = {"echo": {"direction": ("echo"
 _TRANSFER_OF_A_SIZE: Mapping[str, Mapping[str, object]] = {"transfer": {"duration_ns": None}}
 _ROUND_TRIP = "received_ns - sent_ns"
 
-# A message that is retransmitted takes a whole round trip more at least; QUIC's pacing took up to 0.75 of one. Punctual
-# cells stay below 2 ms: the default budget lets a packet leave the path 1 ms late, and a round trip has two packets.
+# A retransmitted message takes a whole round trip more at least; QUIC's pacing took up to 0.75 of one. Punctual cells
+# stay below 2 ms: the default budget lets a packet leave the path 1 ms late, and a round trip has two packets.
 _DELAYED = f"{_ROUND_TRIP} > 1.9 * undisturbed_ns AND {_ROUND_TRIP} > undisturbed_ns + 2e6"
 
 _ALL_METRICS = (
@@ -385,13 +382,13 @@ _SPENT = (
 )  # fmt: skip
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (*_ALL_METRICS, *_SPENT)}
-"""Every metric by name, in the order of reports."""
+"""Every metric by name, in report order."""
 
 LOST = Metric(
     "lost", "Exchanges that did not succeed", SHARE, "Of all exchanges, those that timed out or failed.", "",
     is_share=True,
 )  # fmt: skip
-"""Of every workload with exchanges, beside its metrics: without it, a run that loses its slow exchanges looks fast."""
+"""For every workload with exchanges: without it, a run losing its slow exchanges looks fast."""
 
 
 def metric_named(name: str) -> Metric | None:
@@ -401,11 +398,11 @@ def metric_named(name: str) -> Metric | None:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A statistic that is estimated of every metric.
+    """A statistic, estimated for every metric.
 
     Attributes:
-        name: key in results and exports. help: what it is. quantile: which one; None for a mean. method: how its
-            interval usually is made; every estimate names its own. is_trimmed: whether it is the trimmed mean.
+        name: key in results and exports. help: its meaning. quantile: None for a mean. method: its interval's usual
+            one; every estimate names its own. is_trimmed: whether it is the trimmed mean.
     """
 
     name: str
@@ -416,12 +413,12 @@ class Statistic:
 
     @property
     def heading(self) -> str:
-        """Heading of its column."""
+        """Its column's heading."""
         return self.name.replace("_", " ")
 
     @property
     def is_mean(self) -> bool:
-        """Whether it is the arithmetic mean, which of a share is the share."""
+        """Whether it is the arithmetic mean; for a share, the share."""
         return self.quantile is None and not self.is_trimmed
 
 
@@ -437,17 +434,17 @@ _ALL_STATISTICS = (
 )
 
 SHARE_STATISTIC = "share"
-"""What the mean of a metric whose values are 0 or 1 is called too."""
+"""The mean's other name for a metric with values 0 or 1."""
 
 STATISTICS: dict[str, Statistic] = {statistic.name: statistic for statistic in _ALL_STATISTICS}
-"""Every statistic by name, in the order of reports."""
+"""Every statistic by name, in report order."""
 
 
 def metrics_at(place: MetricPlace) -> list[Metric]:
-    """The metrics that reports show at a place, in order."""
+    """The metrics shown at a place in reports, in order."""
     return [metric for metric in METRICS.values() if metric.place is place]
 
 
 def phases_of(name: str) -> list[Metric]:
-    """The metrics that are phases of another one, in order."""
+    """A metric's phases, in order."""
     return [metric for metric in METRICS.values() if metric.part_of == name]

@@ -1,7 +1,7 @@
-"""What a path does to packets as a whole: all that Python knows of the elements that a path is made of.
+"""A path's total effect on packets: all Python knows about its elements.
 
 crosswind-cell computes it from a path's settings (`crates/path/src/effect.rs`, docs/cell-protocol.md): models, designs
-and forecasts read it, so that an element of which none of them has heard delays and loses for all of them.
+and forecasts read it, so an element new to them still delays and loses.
 """
 
 from collections.abc import Mapping
@@ -14,26 +14,25 @@ DIRECTIONS = tuple(DIRECTION_NAMES)
 """Client to server, and server to client."""
 
 SAME_SHARE = 1e-9
-"""Shares that differ by less are the same, but for rounding."""
+"""Shares closer than this are equal, but for rounding."""
 
 
 @dataclass(frozen=True)
 class DirectionEffect:
-    """What one direction does.
+    """One direction's effect.
 
     Attributes:
-        delay_ns: mean of a packet, without its time on the link or behind others. loss: per packet, a fraction.
-        loss_after_loss: of the packets behind a lost one; equal to `loss` where losses are independent.
-        loss_memory_ns: after how long a loss tells an e-th of that; None where that is by packets.
+        delay_ns: a packet's mean, without its time on the link or behind others. loss: per packet, a fraction.
+        loss_after_loss: among packets behind a lost one; equal to `loss` for independent losses.
+        loss_memory_ns: time constant of the decay to `loss`; None for a memory in packets.
         rate_bps: None is unlimited. frame_bytes: added to each packet on the link.
-        queue: what may wait before the slowest link, as {"packets": 100} or {"bytes": 15000}; None without one.
-        mtu_bytes: the largest packet that passes; None: what the hosts' devices take.
-        background_bps: background traffic that enters it, in the mean. background_packets_per_s: its packets.
+        queue: capacity before the slowest link, as {"packets": 100} or {"bytes": 15000}; None without one.
+        mtu_bytes: the largest possible packet; None: the hosts' devices'.
+        background_bps: mean incoming background traffic. background_packets_per_s: its packets.
         random_delay: whether packets are delayed at random. reorders: whether packets overtake each other.
         manages_queue: whether the queue drops or marks packets before it is full. bursts: whether the link sends
         bursts faster than at its rate.
-        changes: whether it is something else at other times, which the other fields do not show. outage_ns: the longest
-        time for which it loses every packet then.
+        changes: whether it changes over time, unlike the other fields. outage_ns: the longest total outage in a change.
     """
 
     delay_ns: int = 0
@@ -55,7 +54,7 @@ class DirectionEffect:
 
     @property
     def free_bps(self) -> float | None:
-        """What background traffic leaves of the rate, but at least a hundredth; None is unlimited."""
+        """The rate left by background traffic, but at least a hundredth; None is unlimited."""
         return None if self.rate_bps is None else max(self.rate_bps - self.background_bps, 0.01 * self.rate_bps)
 
     @property
@@ -65,15 +64,15 @@ class DirectionEffect:
 
     @property
     def loss_after_delivery(self) -> float:
-        """Share of packets that is lost among those right behind a delivered one."""
+        """Share of lost packets right behind a delivered one."""
         return self.loss_after_delivery_by(0)
 
     def loss_after_delivery_by(self, time_ns: float) -> float:
-        """Share of packets that is lost among those that follow a delivered one after a time, with no other between."""
+        """Share of lost packets at a time after a delivered one, with no other between."""
         return 1.0 if self.loss >= 1 else self.loss * (1 - self.loss_after(time_ns)) / (1 - self.loss)
 
     def loss_after(self, time_ns: float) -> float:
-        """Share of packets that is lost among those that follow a lost one after a time, with no other between them."""
+        """Share of lost packets at a time after a lost one, with no other between."""
         if self.loss_memory_ns is None:
             return self.loss_after_loss
         return self.loss + (self.loss_after_loss - self.loss) * exp(-time_ns / self.loss_memory_ns)
@@ -81,14 +80,14 @@ class DirectionEffect:
 
 @dataclass(frozen=True)
 class PathEffect:
-    """What a path does in each direction; a network that is really there has no such effect, as nobody can say."""
+    """A path's effect in each direction; a real network has none, as nobody knows it."""
 
     forward: DirectionEffect = DirectionEffect()
     reverse: DirectionEffect = DirectionEffect()
 
     @property
     def round_trip_ns(self) -> int:
-        """Delay of a packet there and back, in the mean."""
+        """A packet's mean delay there and back."""
         return self.forward.delay_ns + self.reverse.delay_ns
 
     @classmethod

@@ -1,6 +1,6 @@
-"""How far the precision of a cell is, as a run goes on: what decides, displays and reports all speak of.
+"""A cell's progress towards its precision: the common terms of rule, displays and reports.
 
-Plain values. Who judges is `crosswind.analysis.precision`; who adds repetitions is `crosswind.execution.growth`.
+Plain values. `crosswind.analysis.precision` judges; `crosswind.execution.growth` adds repetitions.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Ended(StrEnum):
-    """What ended the repetitions of a cell."""
+    """Why a cell's repetitions ended."""
 
     PRECISION = "precision"
     """Its interval is as narrow as it was to be."""
@@ -22,18 +22,16 @@ class Ended(StrEnum):
     EXACT = "exact"
     """It comes out the same every time."""
     NO_VALUE = "no value"
-    """Its repetitions have no number whose interval could be narrowed."""
+    """Its repetitions have no number with an interval to narrow."""
 
 
 @dataclass(frozen=True)
 class PrecisionReached:
     """A precision in one cell.
 
-    value, low, high: the mean over repetitions of the statistic of each, in `unit`, and its interval of 95 %, which
-    holds although it was looked at again and again, and allows for what chance may do that no repetition has shown;
-    null where there is none (`reason`) or where the cell is exact.
-    target: as asked for; wanted: the half-width that it means. ended: precision, cap, exact or no value; null where the
-    cell was to go on.
+    value, low, high: the mean over the repetitions' own statistics, in `unit`, and its 95 % interval, valid under
+    repeated looks, and with an allowance for unseen events; null without one (`reason`) or in an exact cell. target: as
+    requested; wanted: its half-width. ended: precision, cap, exact or no value; null for an unfinished cell.
     """
 
     # In the schema of results an object has no fields but these.
@@ -54,18 +52,17 @@ class PrecisionReached:
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the interval, in `unit`."""
+        """Half the interval's width, in `unit`."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
 @dataclass(frozen=True)
 class CellPrecision(PrecisionReached):
-    """The same at the last look of a run that goes on.
+    """The same at a running session's last look.
 
     Attributes:
-        least: repetitions below which the design of the cell supports no interval, however narrow it comes out.
-        likely: repetitions in all at which its precision will probably be reached; None where that is not known, or
-            beyond the cap.
+        least: repetitions below which the cell's design supports no interval, however narrow it comes out.
+        likely: total repetitions at which its precision will probably be reached; None if unknown, or beyond the cap.
     """
 
     least: int = 0
@@ -78,7 +75,7 @@ class CellPrecision(PrecisionReached):
         return half is not None and self.wanted is not None and half <= self.wanted and self.units >= self.least
 
     def at_end(self) -> PrecisionReached:
-        """What a result has of it."""
+        """The result's part."""
         return PrecisionReached(**{field.name: getattr(self, field.name) for field in fields(PrecisionReached)})
 
 
@@ -89,7 +86,7 @@ class StoppingRule(Protocol):
         """A repetition has ended."""
 
     def next_counts(self) -> dict[int, int]:
-        """Of each cell that goes on, how many repetitions it is to have in all before it is looked at again."""
+        """Each continuing cell's total number of repetitions before its next look."""
 
     def state(self) -> Sequence[CellPrecision]:
-        """How far every precision is in every cell that it is asked of."""
+        """Each precision's state in each of its cells."""

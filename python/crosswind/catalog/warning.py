@@ -1,4 +1,4 @@
-"""What a reader of a result should know although it is valid."""
+"""Warnings for a result's readers, although it is valid."""
 
 from enum import Enum
 
@@ -6,10 +6,10 @@ from pydantic import BaseModel, ConfigDict
 
 
 class ResultWarning(BaseModel):
-    """One of them.
+    """One warning.
 
-    Attributes: name: what kind it is: one of `WarningKind`, or of crosswind-cell's (docs/result.md). text: what
-        a reader should know. hint: what to do about it; None where there is nothing to do.
+    Attributes: name: its kind: one of `WarningKind`, or of crosswind-cell's (docs/result.md). text: for the reader.
+        hint: the remedy, if any.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -25,7 +25,7 @@ class ResultWarning(BaseModel):
 
 
 class WarningKind(Enum):
-    """The warnings of the analysis: name, text and hint of each. A cell has its own (crates/workload)."""
+    """The analysis's warnings: name, text and hint of each. A cell has its own (crates/workload)."""
 
     DAMAGED = (
         "damaged",
@@ -65,6 +65,6 @@ class WarningKind(Enum):
     PROGRAM_REPORT = "program_report", "what the client printed: {remark}", None
 
     def warning(self, **values: object) -> ResultWarning:
-        """A warning of this kind, with what its text names."""
+        """A warning of this kind, with the values in its text."""
         name, text, hint = self.value
         return ResultWarning(name=name, text=text.format(**values), hint=hint)
