@@ -20,7 +20,7 @@ LIMITS = {
     "catalog": (2.0, 3.4),
     "cell": (5.1, 4.4),
     "cli": (2.1, 3.0),
-    "decisions": (5.8, 5.7),
+    "decisions": (3.0, 3.9),
     "errors": (5.2, 0.6),
     "findings": (5.2, 5.9),
     "report": (5.3, 5.3),

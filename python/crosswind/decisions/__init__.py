@@ -1,4 +1,4 @@
-"""What decides: statements, the judge who rules on them, the families that he corrects for, the grammar of conditions.
+"""Decisions: statements, their judge, families for his corrections, the grammar of conditions.
 
 Nothing here knows a study, a run or a report.
 """

@@ -1,7 +1,7 @@
-"""Which correction holds for whom: every family of statements that are judged together, and whatever explores.
+"""Corrections for multiple testing: every family of statements judged together, and all exploration.
 
-In each family the chance of any wrong "yes" is at most 5 %, and so is that of any wrong "no". Of thresholds, which are
-kept where all of them are, a wrong "yes" is that of all. docs/statistics.md has the table.
+In each family the chance of any wrong "yes" is at most 5 %, and so is that of any wrong "no". Thresholds are kept only
+together, so a wrong "yes" is one for all. docs/statistics.md has the table.
 """
 
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ LEVEL = 1 - ALPHA
 
 
 class Correction(Enum):
-    """What is done to p-values of a family before they are compared with ALPHA."""
+    """The correction to a family's p-values before their comparison with ALPHA."""
 
     HOLM = "Holm"
     BENJAMINI_HOCHBERG = "Benjamini and Hochberg"
     """It bounds the expected share of false ones among those shown, so it is for exploring alone."""
     NONE = "none: every case has to be shown"
-    """What every case has to bear out is wrong no more often than one of them (Berger 1982)."""
+    """A claim needing every case is wrong no more often than one of them (Berger 1982)."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """Statements that are judged together.
+    """Statements judged together.
 
     Attributes:
-        what: whose they are, in words. over: what is counted. yes, no: the correction of either verdict.
-        together: whether a statement is a yes only where all its cases are, and a no where one is; otherwise each case
-            has its verdict, and the statement all of them.
+        what: their owner, in words. over: the things counted. yes, no: each verdict's correction.
+        together: whether a statement is a yes only if all its cases are, and a no if one is; otherwise each case has
+            its verdict, and the statement all of them.
     """
 
     what: str
@@ -46,12 +46,12 @@ THRESHOLDS = Family("thresholds of a run", "all cells of all thresholds", Correc
 CONDITIONS = Family("thresholds of two runs", "all cells of all thresholds", Correction.NONE, Correction.HOLM)
 
 FAMILIES = (QUESTIONS, DOCUMENT, THRESHOLDS, CONDITIONS)
-"""Those that are declared before a run."""
+"""Families declared before a run."""
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """Tests of what nobody has declared. Attributes: what, over: as of `Family`. correction: of their p-values."""
+    """Undeclared tests. Attributes: what, over: as in `Family`. correction: to their p-values."""
 
     what: str
     over: str

@@ -1,8 +1,8 @@
-"""The grammar of thresholds, wherever one is written: in a study, `--fail-if` of every command, the pytest plugin.
+"""The grammar of thresholds, wherever one is written: in a study, every command's `--fail-if`, the pytest plugin.
 
-p95(rtt) > 200ms where path.loss = 2%, transport = tcp      what a number must not exceed (or, with <, fall below)
+p95(rtt) > 200ms where path.loss = 2%, transport = tcp      a limit (or, with <, a minimum)
 loss > 1%                                                   short for share(lost) > 1%
-median(rtt) worse by 10%                                    by how much the second of two runs must not be worse
+median(rtt) worse by 10%                                    a limit on the second run's change from the first
 """
 
 import re
@@ -24,7 +24,7 @@ _PAIR = re.compile(r",| and ")
 
 
 class GrammarError(ValueError):
-    """A text that is no threshold. hint: what would be one."""
+    """A malformed threshold. hint: a correct one."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class GrammarError(ValueError):
 
 @dataclass(frozen=True)
 class Written:
-    """A threshold as it was written.
+    """A threshold as written.
 
     Attributes: relation: one of SIGNS, or of DIRECTIONS for a change. number: as text. where: keys and levels.
     """
@@ -69,7 +69,7 @@ def read(text: str) -> Written:
 
 
 def read_bound(text: str) -> Written:
-    """A threshold of one run. Raises: GrammarError, also for one that compares two runs."""
+    """A threshold on one run. Raises: GrammarError, also for a comparison of two runs."""
     written = read(text)
     if written.is_change:
         raise GrammarError("compares two runs, and this is one", f"{EXAMPLE}; `crosswind compare` takes changes")

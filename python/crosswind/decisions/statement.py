@@ -1,8 +1,7 @@
-"""A statement: a number of some cells, and the range in which it is said to lie.
+"""A statement: a number over some cells, and its claimed range.
 
-Questions of a study, statements of documents and thresholds are stored in this form with the plan of a run, each with
-the indices of its cells. `missing` are levels that it was declared for and that the run does not have; `is_quick`:
-whether the run is the quick variant of its study, which has fewer.
+A run's plan stores a study's questions, a document's statements and thresholds in this form, with their cells' indices.
+`missing`: declared levels absent from the run; `is_quick`: whether the run is its study's quick variant, with fewer.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,7 +15,7 @@ Verdict = Literal["yes", "no", "cannot tell"]
 Yes = Literal["less", "more", "different", "same", "within", "rises", "falls"]
 
 OF_STATEMENT: Mapping[str, str] = {"yes": "Holds", "no": "Does not hold", "cannot tell": "Cannot tell"}
-"""Verdicts on what a document says, in words."""
+"""Verdicts on a document's statements, in words."""
 
 NUMBERS: Mapping[Scale, str] = {
     "ratio": "a level divided by the reference",
@@ -28,7 +27,7 @@ NUMBERS: Mapping[Scale, str] = {
     "model": "of every cell, the statistic divided by what `model` predicts",
     "model-error": "over all cells together, the mean of |predicted / measured - 1|, by what `model` predicts",
 }
-"""The number that a statement is about, by its scale."""
+"""A statement's number, by its scale."""
 
 ANSWERS: Mapping[Yes, str] = {
     "less": "each level is less than the reference, by more than the margin if there is one",
@@ -39,12 +38,12 @@ ANSWERS: Mapping[Yes, str] = {
     "rises": "each level of the factor has more than the next smaller one",
     "falls": "each level of the factor has less than the next smaller one",
 }
-"""When the answer is yes, by what a study writes as `yes`."""
+"""The condition for yes, by a study's `yes`."""
 
 OF_CELLS: tuple[Scale, ...] = ("value", "model", "model-error")
-"""Scales of single cells, which compare no levels."""
+"""Scales for single cells, without compared levels."""
 OF_NEIGHBOURS: tuple[Scale, ...] = ("exponent", "slope")
-"""Scales of laws over a factor, between each two neighbouring levels."""
+"""Scales for laws over a factor, between each two neighbouring levels."""
 PLAIN: tuple[Scale, ...] = ("ratio", "exponent", "model", "model-error")
 """Scales without a unit."""
 
@@ -63,11 +62,11 @@ class Range:
 
     @property
     def ends(self) -> tuple[float, ...]:
-        """Those that it has."""
+        """The finite ends."""
         return tuple(end for end in (self.low, self.high) if end is not None)
 
     def encloses(self, low: float | None, high: float | None) -> bool:
-        """Whether all numbers of an interval lie from low to high; None: an end that nothing is known of."""
+        """Whether all numbers from low to high are inside; None: an unknown end."""
         return (self.low is None or (low is not None and self._reaches(low, self.low))) and (
             self.high is None or (high is not None and self._reaches(-high, -self.high))
         )
@@ -95,7 +94,7 @@ class Range:
 
 
 def range_of(yes: Yes, margin: float | None, *, is_ratio: bool) -> Range:
-    """The range of a statement about two levels. Args: margin: of a ratio what is above 1; None: no effect at all."""
+    """The range for a statement about two levels. Args: margin: for a ratio the part above 1; None: no effect."""
     nothing = 1.0 if is_ratio else 0.0
     low, high = nothing, nothing
     if margin is not None:
@@ -108,19 +107,19 @@ def range_of(yes: Yes, margin: float | None, *, is_ratio: bool) -> Range:
 
 
 LevelText = Annotated[str, BeforeValidator(str)]
-"""A level as a study has it, which may be a number or a truth value there."""
+"""A level as in a study, possibly a number or a truth value there."""
 Note = Annotated[str | None, BeforeValidator(lambda text: text or None)]
 
 
 class Stored(BaseModel):
-    """The form in which a plan keeps what a study asks for."""
+    """A finding's stored form in a plan."""
 
-    # Deferred: a study reads what is declared here long before anything is judged.
+    # Deferred: a study reads these declarations long before anything is judged.
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class ComparedLevel(Stored):
-    """A level that a statement compares, and the cells that have it."""
+    """A compared level, and its cells."""
 
     level: LevelText
     cells: frozenset[int]
@@ -130,10 +129,10 @@ class Statement(Stored):
     """A statement with its cells.
 
     Attributes:
-        asks: the question, or what a document says. source: the document; empty for a question of the study.
-        metric, statistic, scale: the number, of NUMBERS. factor: whose levels are compared; compare: those, the
-        reference first; empty for all of them. yes: what the number has to be; `low`, `high`, `inside`, `is_open` are
-        its range (Range). margin: as written. model: that predicts. figure: the title of the figure that shows it.
+        asks: the question, or a document's statement. source: the document; empty for a study's question.
+        metric, statistic, scale: the number, from NUMBERS. factor: the compared levels'; compare: these, the reference
+        first; empty for all. yes: the claim; `low`, `high`, `inside`, `is_open`: its range (Range). margin: as written.
+        model: the predicting one. figure: title of its figure.
     """
 
     asks: str
@@ -163,11 +162,11 @@ class Statement(Stored):
         return Range(self.low, self.high, self.inside, self.is_open)
 
     def without_cell(self, levels: str) -> str:
-        """That a run has no cell with some levels, and which run has."""
+        """The sentence for a run without a cell with some levels, and the run with one."""
         return f"this run has no cell with {levels}{', but one without --quick has' if self.is_quick else ''}"
 
     def absence(self, executed: Collection[int]) -> str | None:
-        """What a run lacks of the cells that it was declared for; None where it has all. Args: executed: cells."""
+        """A run's missing cells, in a sentence; None with all declared ones. Args: executed: cells."""
         absent = [f"{self.factor} {level.level}" for level in self.compare if not level.cells]
         missing = list(dict.fromkeys((*self.missing, *absent)))
         if missing:
