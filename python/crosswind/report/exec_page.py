@@ -1,5 +1,4 @@
-"""The page of a summary of programs (`crosswind.api.programs_summary`): how they ended, what the path did, and whether
-to trust that."""
+"""The page for a programs' summary (`crosswind.api.programs_summary`): their ends, the path's effects, and fidelity."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from crosswind.report.text.format import NOT_MEASURED, bytes_text, count_of, qua
 from crosswind.text.quantities import RATE
 
 _LONGEST = 3
-"""Connections that have a sentence each."""
+"""Connections with their own sentence."""
 
 
 def page_of(summary: dict[str, Any]) -> Page:
@@ -64,7 +63,7 @@ def _one_line(name: str, repetition: dict[str, Any]) -> str:
 
 
 def _lines(repetition: dict[str, Any]) -> Iterator[str]:
-    """What the path carried, and where the time went of the command's connections, the longest first, and of flows."""
+    """The path's traffic, and time breakdowns for the command's longest connections, and for flows."""
     yield from (f"{words}: {_amount(repetition[key])}" for key, words in DIRECTION_NAMES.items())
     yield _retransmissions(repetition)
     connections: Sequence[Connection] = repetition["connections"]
@@ -82,7 +81,7 @@ def _lines(repetition: dict[str, Any]) -> Iterator[str]:
 
 
 def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
-    """What the command and the flows of each name got while all of them ran, and what the path did with it."""
+    """The command's and each named flow's share while all ran, and the path's effects on it."""
     groups = [
         (number, name, [flow["together"] for flow in repetition["flows"] if flow["name"] == name])
         for number, repetition in enumerate(repetitions, 1)
@@ -107,7 +106,7 @@ def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
                 _percent(dropped, dropped + delivered),
                 _percent(marked, delivered),
             ]
-        # Flows of one name are alike, and go one way.
+        # Flows under one name are alike, and go one way.
         way = [DIRECTION_NAMES[flows[0]["direction"]] if flows[0] else ""] if directed else []
         several = [f"#{number}"] if len(repetitions) > 1 else []
         rows.append([*several, name if len(flows) == 1 else f"{name} ({len(flows)})", *way, *told])

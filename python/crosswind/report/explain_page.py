@@ -25,7 +25,7 @@ def write_explained(shown: Sequence[Timed], sockets: Sequence[SocketHistory], ti
 
 
 def page_of(shown: Sequence[Timed], sockets: Sequence[SocketHistory], title: str) -> Page:
-    """The page, a section for each exchange or connection, and for each socket that was followed."""
+    """The page, a section for each exchange or connection, and for each followed socket."""
     return Page(
         title=f"Why: {title}",
         about="crosswind explain",
@@ -56,7 +56,7 @@ def _section(timed: Timed) -> Section:
 
 
 def part_rows(connection: Connection) -> list[list[str]]:
-    """Rows: what its time was spent on, whose data waited, how long, its share, how often, and the most in flight."""
+    """Rows: cause, waiting data's owner, time, share, count, and the most in flight."""
     return [
         [
             part.part.replace("_", " "),

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and what may stand in a file's place: standard output, a pipe, a device."""
+"""Files written whole or not at all, and their substitutes: standard output, a pipe, a device."""
 
 import errno
 import os
@@ -17,19 +17,19 @@ from crosswind.files.inside import create_inside
 
 STANDARD_OUTPUT = Path("-")
 _OPEN_FILES = re.compile(r"/dev|/proc/\d+(/task/\d+)?/fd")
-"""Where the names of what a process has open are, which may be links to regular files that hold something already."""
+"""The names of a process's open files; they may be links to regular files with content."""
 _MOST_LINKS = 40
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write a file: under another name, which becomes the file's own when the block ends well.
+    """A temporary name for writing a file; it becomes the file's own when the block ends well.
 
-    A symbolic link is followed. `-` is standard output; into it, and into what is there and is no regular file (a
-    pipe, a device), the file is copied when the block ends well. In the directory of a run, which somebody else may
-    have sent, the file takes the place of such a link or pipe.
+    A symbolic link is followed. `-` is standard output; the file is copied there, and into an existing non-regular file
+    (a pipe, a device), when the block ends well. In a run's directory, possibly foreign, the file replaces such a link
+    or pipe.
 
-    Raises: DiskError when the file cannot be written; nothing is left behind then, and what was there stays.
+    Raises: DiskError when the file cannot be written; nothing is left behind then, and an old file stays.
     """
     try:
         with _copied_to(path) if is_stream(path) else _moved_to(_place_of(path)) as part:
@@ -71,7 +71,7 @@ def _copied_to(path: Path) -> Iterator[Path]:
                 sys.stdout.flush()
                 _copy(written, sys.stdout.buffer)
             else:
-                # Appending, since /dev/stdout may be a regular file that holds something already.
+                # Appending, since /dev/stdout may be a regular file with content.
                 with path.open("ab") as stream:
                     _copy(written, stream)
 
@@ -104,7 +104,7 @@ def _place_of(path: Path) -> Path:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is written to where it is: it is no regular file, or leads to what this process has open."""
+    """Whether a path is written in place: it is no regular file, or leads to one of this process's open files."""
     if path != STANDARD_OUTPUT and _is_in_run(path):
         return False
     if path == STANDARD_OUTPUT or any(_OPEN_FILES.fullmatch(os.path.realpath(place.parent)) for place in _chain(path)):
@@ -116,7 +116,7 @@ def is_stream(path: Path) -> bool:
 
 
 def _chain(path: Path) -> Iterator[Path]:
-    """A path, and what each link from there on names. A circle of links ends after as many as the kernel follows."""
+    """A path, and each link's target from there. A circle of links ends at the kernel's limit."""
     for _ in range(_MOST_LINKS):
         yield path
         try:

@@ -1,4 +1,4 @@
-"""The report: one HTML file with everything in it, which opens offline.
+"""The report: one self-contained HTML file, readable offline.
 
 The chart library is inlined once for all charts; nothing on the page refers to another host.
 """
@@ -30,9 +30,9 @@ _NOTICE = (
 
 
 _LONGEST = 400
-"""Characters of a description."""
+"""Characters in a description."""
 _HEAD_BYTES = 8192
-"""In which a page's description is."""
+"""Searched for a page's description."""
 
 
 def write_html(page: Page, path: Path) -> None:
@@ -51,14 +51,14 @@ def render(page: Page) -> str:
 
 
 def description_in(page: IO[bytes]) -> str:
-    """What a page says in short, of a page that `render` made; empty where there is nothing. Raises: OSError."""
+    """A page's short description, if `render` made one; else empty. Raises: OSError."""
     head = page.read(_HEAD_BYTES).decode(errors="replace")
     match = re.search(r'<meta name="description" content="([^"]*)">', head)
     return html.unescape(match[1]) if match else ""
 
 
 def _description(page: Page) -> str:
-    """What the page says first: that it cannot be trusted, else its answers, else what stands out."""
+    """The page's first message: its distrust, else its answers, else its first line."""
     answers = [sentence.short or sentence.text for section in page.answers for sentence in section.sentences[:1]]
     lines = [line.text for line in page.lines[:1]]
     said = [page.verdict.text] if page.verdict.tone is Tone.BAD else answers or lines or [page.verdict.text]
@@ -66,13 +66,13 @@ def _description(page: Page) -> str:
 
 
 def document(title: str, body: str, data: str, name: str) -> str:
-    """A page of some markup. Args: data: markup that its script reads. name: of the files of its script and style."""
+    """A page from markup. Args: data: markup for its script. name: its script's and style's files."""
     script, style = _asset(f"{name}.js"), _asset("style.css") + _asset(f"{name}.css")
     return _document(title, body, f"{data}\n<script>{script}</script>", [script], style)
 
 
 def _document(title: str, body: str, end: str, scripts: Sequence[str], style: str, *, description: str = "") -> str:
-    """Args: end: markup after all else. scripts: those in it, which alone may run."""
+    """Args: end: markup after all else. scripts: those in it, the only ones allowed to run."""
     described = f'<meta name="description" content="{escaped(description)}">\n' if description else ""
     style = f"\n{style}"
     return (
@@ -85,7 +85,7 @@ def _document(title: str, body: str, end: str, scripts: Sequence[str], style: st
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:
-    """What a browser lets the page do: run these scripts, which draw charts and save them, and nothing else."""
+    """The content policy: these scripts, for drawing and saving charts, and nothing else."""
     hashes = " ".join(map(_hash, scripts)) or "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data: blob:; connect-src data:; "
@@ -98,7 +98,7 @@ def _hash(text: str) -> str:
 
 
 def _scripts(markup: Markup, scripts: Sequence[str]) -> str:
-    """What draws the charts; nothing on a page without any."""
+    """The chart scripts; nothing on a page without any."""
     if not scripts:
         return ""
     specifications = json.dumps(markup.specifications, ensure_ascii=False, separators=(",", ":"))
@@ -114,7 +114,7 @@ def _asset(name: str) -> str:
 
 @functools.cache
 def _library() -> str:
-    """Vega, Vega-Lite and vega-embed as one script. Making it takes seconds, so that the user's cache keeps it."""
+    """Vega, Vega-Lite and vega-embed as one script. Making it takes seconds, so the user's cache keeps it."""
     place = cache_directory() / f"charts-{version('vl-convert-python')}.sealed.js"
     kept = read_kept(place)
     if kept is not None:

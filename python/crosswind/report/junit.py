@@ -1,9 +1,8 @@
-"""JUnit XML files, which continuous integration shows: a test case for each cell of each threshold, or of each
-condition of a comparison.
+"""JUnit XML files for continuous integration: a test case for each cell of each threshold, or for each condition of a
+comparison.
 
-The elements are those of the schema that Jenkins and its likes read (testsuites, testsuite, testcase, failure, error,
-skipped). A cell that is not valid is an error; what cannot be told is skipped, or a failure where an answer is
-required.
+The elements follow the schema of Jenkins and its likes (testsuites, testsuite, testcase, failure, error, skipped). An
+invalid cell is an error; an inconclusive one is skipped, or a failure where an answer is required.
 """
 
 import re
@@ -22,7 +21,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 _CHILDREN = {"fail": "failure", "error": "error", "inconclusive": "skipped", "pass": "system-out"}
-"""What a test case has in it. One that says nothing has passed."""
+"""A test case's child element. One without any has passed."""
 _KINDS = {"failure": "s", "error": "s", "skipped": ""}
 
 
@@ -32,17 +31,17 @@ def write_junit(result: Result, path: Path, *, require_answer: bool) -> None:
 
 
 def write_comparison_junit(comparison: RunComparison, path: Path, *, require_answer: bool) -> None:
-    """The same of a comparison."""
+    """The same for a comparison."""
     write_text(path, comparison_junit_text(comparison, require_answer=require_answer))
 
 
 def junit_text(result: Result, *, require_answer: bool) -> str:
-    """The file. Args: as of `write_junit`."""
+    """The file. Args: as for `write_junit`."""
     return _file(result.study, _of_result(result), require_answer=require_answer)
 
 
 def comparison_junit_text(comparison: RunComparison, *, require_answer: bool) -> str:
-    """The file. Args: as of `write_junit`."""
+    """The file. Args: as for `write_junit`."""
     return _file(f"{comparison.b.study} compared", _of_comparison(comparison), require_answer=require_answer)
 
 
@@ -94,5 +93,5 @@ def _file(suite_name: str, cases: Iterator[JUnitCase], *, require_answer: bool) 
 
 
 def _text(text: str) -> str:
-    """A text without the characters that XML cannot have."""
+    """A text without characters forbidden in XML."""
     return _NOT_XML.sub("\ufffd", text)

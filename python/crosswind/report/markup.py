@@ -13,18 +13,18 @@ from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.text.visible import visible
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
-_FEWEST_CONTENTS = 4  # sections of a page that lists them at its top
-_OPEN_DOUBTS = 8  # that are shown at once; the rest is folded away
+_FEWEST_CONTENTS = 4  # minimum sections for a table of contents
+_OPEN_DOUBTS = 8  # shown at once; the rest is folded away
 _MOST_DOUBTS = 100
-_OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
+_OPEN_PANELS = 4  # panels of a kind shown at once; the rest is folded away
 _OF_MACHINE = ("sysctls.", "machine.congestion_control")
-_LONG_NAME = 24  # characters of a name that may be broken into lines
+_LONG_NAME = 24  # minimum characters for breaking a name into lines
 _LIMITS = re.compile(r" (\[[^\]]*\]|\([^)]*\))( \S+| percentage points)?$")
-"""What stands behind a number: its interval, or what there is in its place, and their unit."""
+"""The part behind a number: its interval, or its substitute, and their unit."""
 _OPTION = re.compile(r"--[a-z][a-z-]*( \d+)?")
-"""An option of the command line, which a browser would break behind its first hyphen."""
+"""A command-line option: a browser would break it behind its first hyphen."""
 _OTHER_PLACES = ("contents", "specs")
-"""Names of places on a page that are no sections."""
+"""Names on a page other than sections."""
 _LINKS = '<th scope="col" class="word">leads to</th>'
 _CLASSES = {ColumnKind.NAME: "word", ColumnKind.WORD: "word", ColumnKind.SENTENCE: "word long"}
 
@@ -35,8 +35,8 @@ def escaped(text: str) -> str:
 
 
 class Markup:
-    """The HTML of a page's parts, and what the parts share: the specifications of the charts, by the names of their
-    places, and the sections, by the names that links lead to."""
+    """HTML for a page's parts, and their shared state: the charts' specifications by place, and the sections by link
+    name."""
 
     def __init__(self) -> None:
         self.specifications: dict[str, Specification] = {}
@@ -44,14 +44,14 @@ class Markup:
         self._tables = 0
 
     def contents(self) -> str:
-        """Links to the sections that were made so far; empty where they are few."""
+        """Links to the sections made so far; empty for a few."""
         if len(self._sections) < _FEWEST_CONTENTS:
             return ""
         links = "".join(f'<li><a href="#{place}">{escaped(title)}</a></li>' for place, title in self._sections.items())
         return f'<nav aria-labelledby="contents"><h2 id="contents">Contents</h2><ul>{links}</ul></nav>'
 
     def body(self, page: Page) -> list[str]:
-        """The parts of a page: its head, which the contents follow, and the rest."""
+        """A page's parts: its head, before the contents, and the rest."""
         return [
             self._head(page),
             _conditions(page),
@@ -70,7 +70,7 @@ class Markup:
         )
 
     def section(self, section: Section) -> str:
-        """A section: its heading, what it says and what its numbers are, its charts, how to read them, its tables."""
+        """A section: its heading, its sentences and help, its charts with their legends, its tables."""
         said = "".join(_sentence(sentence) for sentence in section.sentences if sentence.shown.in_html)
         tables = [table for table in section.tables if table.shown.in_html]
         note = f'<p class="help">{_with_code(escaped(section.note))}</p>' if section.note else ""
@@ -103,7 +103,7 @@ class Markup:
         return self._section("Provenance", f"{pairs}{kernel}{study}")
 
     def _section(self, title: str, content: str, *, folded: bool = False, kind: str = "") -> str:
-        """A section that the contents lead to. Args: folded: whether it opens when its title is clicked."""
+        """A section in the contents. Args: folded: whether it opens with a click on its title."""
         place = name = re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
         while place in self._sections or place in _OTHER_PLACES:
             place = f"{name}-{len(self._sections)}"
@@ -114,7 +114,7 @@ class Markup:
         return f'<section id="{place}"{named}><h2>{escaped(title)}</h2>{content}</section>'
 
     def _panels(self, panels: Panels, section: Section) -> str:
-        """The first panels, the rest folded away, and how many there are that are not drawn."""
+        """The first panels, the rest folded away, and the number left undrawn."""
         drawn = panels.charts
         text = self._charts(drawn[:_OPEN_PANELS], section.title)
         if len(drawn) > _OPEN_PANELS:
@@ -128,9 +128,9 @@ class Markup:
         return text
 
     def _charts(self, charts: Sequence[Chart], title: str) -> str:
-        """Places for charts, whose specifications go to the end of the page.
+        """Places for charts, with their specifications at the page's end.
 
-        Args: title: of the section.
+        Args: title: the section's.
         """
         figures = []
         for chart in charts:
@@ -149,7 +149,7 @@ class Markup:
         return self._table(table, above=section.title)
 
     def _table(self, table: Table, *, above: str = "") -> str:
-        """A table with its caption, which is hidden where the same words stand above it."""
+        """A table with its caption, hidden if the same words stand above it."""
         self._tables += 1
         place = f"table-{self._tables}"
         head = "".join(_head_cell(column) for column in table.columns) + (_LINKS if table.links else "")
@@ -168,12 +168,12 @@ class Markup:
         caption = f'<caption id="{place}"{hidden}>{escaped(table.title)}</caption>'
         body = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
         tall = " tall" if len(table.rows) > _SCROLLING_ROWS else ""
-        # What scrolls must be reached, and named, without a mouse.
+        # A scrolling part must be reachable, and named, without a mouse.
         return f'<div class="scroll{tall}" tabindex="0" role="group" aria-labelledby="{place}">{body}</div>{foot}'
 
 
 def _banner(said: Sentence) -> str:
-    """A sentence that stands out by its tone."""
+    """A sentence in its tone's banner."""
     return f'<div class="banner {said.tone.value}">{_with_code(escaped(said.text))}</div>\n'
 
 
@@ -193,7 +193,7 @@ def _doubt_list(doubts: Sequence[Sentence]) -> str:
 
 
 def _sentence(sentence: Sentence) -> str:
-    """A sentence whose verdict, before its colon, is set apart; one without a verdict as it is."""
+    """A sentence with its verdict, before the colon, set apart; without a verdict unchanged."""
     verdict_text, colon, why = sentence.text.partition(":")
     if not colon and not sentence.short:
         return f"<p>{escaped(sentence.text)}</p>"
@@ -202,13 +202,13 @@ def _sentence(sentence: Sentence) -> str:
 
 
 def _terms(pairs: Iterable[tuple[str, str]]) -> str:
-    """A list of terms and what each is."""
+    """A list of terms and their values."""
     terms = "".join(f"<dt>{escaped(term)}</dt><dd>{escaped(text)}</dd>" for term, text in pairs)
     return f"<dl>{terms}</dl>"
 
 
 def _conditions(page: Page) -> str:
-    """The picture of the path, and below it what it does not show, as a list of terms."""
+    """The path's picture, and the remaining conditions below it, as a list of terms."""
     picture = "" if page.picture is None else _picture(page.picture)
     terms = [(term.name, term.text) for term in page.terms if term.shown.in_html]
     return f'<div class="conditions">{picture}{_terms(terms)}</div>' if picture or terms else ""
@@ -233,7 +233,7 @@ def _element(element: Element) -> str:
 
 
 def _fold(summary: str, content: str, place: str = "") -> str:
-    """Args: place: the name that links lead to."""
+    """Args: place: the link name."""
     named = f' id="{place}"' if place else ""
     return f"<details{named}><summary>{escaped(summary)}</summary>{content}</details>"
 
@@ -250,7 +250,7 @@ def _cell(column: Column, text: str) -> str:
 
 
 def _class(column: Column, text: str = "") -> str:
-    """Of a cell what it holds, and whether its text may be broken where the table would not fit."""
+    """A cell's content class, and whether its text may be broken."""
     kinds = [_CLASSES.get(column.kind, "")]
     if column.kind is ColumnKind.NAME and len(text) > _LONG_NAME:
         kinds.append("long")
@@ -261,7 +261,7 @@ def _class(column: Column, text: str = "") -> str:
 
 
 def _softened(text: str, column: Column) -> str:
-    """What belongs to a value in a softer colour than it: its limits, that it is exact, that there is none."""
+    """A value's attachments in a softer colour: its limits, its exactness, its absence."""
     if column.kind is ColumnKind.NAME:
         return text
     limits = _LIMITS.search(text) if column.kind is ColumnKind.NUMBER else None

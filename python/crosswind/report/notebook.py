@@ -26,13 +26,13 @@ _KINDS: dict[ChartKind, _Make] = {
     "comparisons": lambda metric, result, _: comparison_forests(_only(result, metric)),
     "shift": lambda metric, result, data: quantile_shifts(_only(result, metric), data),
 }
-"""How each kind of chart is made for one metric."""
+"""Each kind of chart's maker, for one metric."""
 
 
 def chart_of(metric: str | None, kind: ChartKind, result: Result, data: Sequence[CellData]) -> alt.VConcatChart:
-    """The charts of a metric, one below the other.
+    """A metric's charts, one below the other.
 
-    Args: metric: None for the first by which levels are compared. Raises: UsageError where there is none.
+    Args: metric: None for the first compared one. Raises: UsageError without one.
     """
     if kind not in _KINDS:
         raise UsageError(f"{kind!r} is not a kind of chart", hint=f"one of {', '.join(_KINDS)}")
@@ -51,14 +51,14 @@ def chart_of(metric: str | None, kind: ChartKind, result: Result, data: Sequence
 
 
 def _only(result: Result, metric: str) -> Result:
-    """A result with the comparisons of one metric."""
+    """A result with one metric's comparisons."""
     return result.model_copy(
         update={"comparisons": [comparison for comparison in result.comparisons if comparison.metric == metric]}
     )
 
 
 def _below_each_other(charts: Sequence[Chart]) -> alt.VConcatChart:
-    """Charts with their captions as titles, in a width of their own, which a notebook's cell does not give."""
+    """Charts with their captions as titles, in their own width: a notebook's cell gives none."""
     # Altair keeps the data of all views in one place, at the top.
     datasets: dict[str, object] = {}
     views = []

@@ -1,4 +1,4 @@
-"""The page of a large run: its answers, maps of its cells, the worst and best of them. A second page has all cells."""
+"""A large run's page: its answers, maps of its cells, the worst and best ones. A second page has all cells."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ def write_overview(record: RunRecord, result: Result, overview: Overview, path: 
 
 
 def overview_page_of(result: Result, beside: str = "") -> Page:
-    """The page of a large run. Args: beside: name of the page of its cells."""
+    """A large run's page. Args: beside: name of its cells' page."""
     return page_with(result, _sections(result, beside))
 
 

@@ -1,4 +1,4 @@
-"""A page as data: sentences, sections, charts and tables, as HTML, JSON (crosswind.page/1) and a terminal show them.
+"""A page as data: sentences, sections, charts and tables, for HTML, JSON (crosswind.page/1) and a terminal.
 
 Page -> Sentence, Term, Table
      -> Picture -> Element
@@ -16,11 +16,11 @@ from typing import Any
 from crosswind.report.tables.table import Shown, Table
 
 Specification = dict[str, Any]
-"""A chart in the language of Vega-Lite, with its data."""
+"""A Vega-Lite chart with its data."""
 
 
 class Tone(Enum):
-    """What a sentence means for who reads it."""
+    """A sentence's meaning for its reader."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -29,12 +29,12 @@ class Tone(Enum):
 
 
 VERDICT_TONES = {"pass": Tone.GOOD, "fail": Tone.BAD, "inconclusive": Tone.DOUBTFUL}
-"""Of what has to hold."""
+"""For verdicts on requirements."""
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence. Attributes: short: what stands in its place without room. shown: where."""
+    """A sentence. Attributes: short: its substitute in little room. shown: where."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -44,9 +44,9 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: its caption, its Vega-Lite specification, which holds its data, and remarks to print below.
+    """A chart: its caption, its Vega-Lite specification with its data, and remarks to print below.
 
-    The specification is empty on a page that is made for a terminal.
+    The specification is empty on a terminal's page.
     """
 
     caption: str
@@ -56,7 +56,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Panels:
-    """Charts of one kind, and how many there would be: at most MAX_PANELS of them are drawn."""
+    """Charts of one kind, and their full number: at most MAX_PANELS are drawn."""
 
     charts: list[Chart]
     total: int
@@ -66,19 +66,19 @@ class SectionPlace(Enum):
     """Where a section stands on a page."""
 
     ANSWERS = "answers"
-    """First: the question, its answer, and the figure that shows it."""
+    """First: the question, its answer, and its figure."""
     FIGURES = "figures"
     BEFORE_METRICS = "before"
-    """What only some studies ask for."""
+    """Only at some studies' request."""
     AFTER_METRICS = "after"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page: what it says, its charts, how to read them, and tables below.
+    """A page's section: its sentences, its charts with their legends, and tables below.
 
     Attributes:
-        charts: of one or several kinds. folded: whether the whole section opens when it is clicked. note: a remark.
+        charts: one or several kinds. folded: whether the section opens with a click. note: a remark.
     """
 
     title: str
@@ -98,7 +98,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Element:
-    """What a path does to packets. Attributes: is_varied: whether it is a factor of the study."""
+    """An element's effect on packets. Attributes: is_varied: whether it is a factor in the study."""
 
     name: str
     text: str
@@ -107,7 +107,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Picture:
-    """A path between two ends, with what it does to packets on the way there and on the way back."""
+    """A path between two ends, with its elements in both directions."""
 
     ends: tuple[str, str]
     there: Sequence[Element]
@@ -129,13 +129,13 @@ class Page:
     """A page.
 
     Attributes:
-        about: what it is the page of. verdict: whether to trust what it shows. banners: what stands out by its tone.
-        answers: sections that stand first: a question each, its answer, and the figure that shows it.
+        about: its subject. verdict: whether to trust the page. banners: sentences standing out by tone.
+        answers: the first sections: a question each, its answer, and its figure.
         lines: further sentences. picture, terms: the conditions of the measurement.
-        doubts: why cells are not valid, and warnings.
-        summary: the main numbers, which the sections have in full. conclusion: what the whole comes to, said last.
-        notes: the study's own. provenance: where the numbers come from; design: the study as it was run.
-        of_machine: the title of the machine's own network settings among the provenance.
+        doubts: reasons for invalid cells, and warnings.
+        summary: the main numbers, in full in the sections. conclusion: the last lines.
+        notes: the study's own. provenance: the numbers' origin; design: the study as run.
+        of_machine: the provenance title for the machine's own network settings.
     """
 
     title: str
@@ -167,7 +167,7 @@ SCHEMA = "crosswind.page/1"
 
 
 def schema_text() -> str:
-    """The JSON Schema of a page."""
+    """A page's JSON Schema."""
     from pydantic import TypeAdapter
 
     schema = TypeAdapter(Page).json_schema(mode="serialization")

@@ -1,9 +1,8 @@
-"""The tables of docs/result.md that follow from the rows of `crosswind.catalog.metrics` and from the catalogue.
+"""Generated tables in docs/result.md, from the rows in `crosswind.catalog.metrics` and from the catalogue.
 
     python -m crosswind.report.reference docs/result.md
 
-writes them anew between their markers, `<!-- table: NAME -->` and `<!-- end -->`. The rest of
-the page is written by hand.
+rewrites them between their markers, `<!-- table: NAME -->` and `<!-- end -->`. The rest is handwritten.
 """
 
 import sys
@@ -25,12 +24,12 @@ _PER = {
 
 
 def with_tables(page: str) -> str:
-    """A page with the tables between its markers written anew. Raises: KeyError for a table that does not exist."""
+    """A page with the tables between its markers rewritten. Raises: KeyError for an unknown table."""
     return fill_sections(page, "table", TABLES)
 
 
 def metrics_table() -> str:
-    """Every metric: which workloads have it, what has a value, and how it is computed."""
+    """Every metric: its workloads, its values' subject, and its formula."""
     rows = [
         (f"`{name}`", metric.of_workloads, metric.unit.name, _PER[metric.per], metric.help, f"`{metric.formula}`")
         for name, metric in METRICS.items()
@@ -45,13 +44,13 @@ def statistics_table() -> str:
 
 
 def units_table() -> str:
-    """Every unit of results, and the units in which a published number may be written."""
+    """Every result unit, and the units allowed for a published number."""
     rows = [(f"`{unit.name}`", ", ".join(f"`{scale}`" for scale in unit.scales)) for unit in UNITS.values()]
     return _table(("unit in results", "published numbers in"), rows)
 
 
 def columns_table(columns: Iterable[SampleColumn]) -> str:
-    """Every column of a table that a cell writes."""
+    """Every column in a cell's table."""
     return _table(("column", "type", "is"), ((f"`{column.name}`", _type(column), column.help) for column in columns))
 
 

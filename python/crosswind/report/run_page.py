@@ -49,7 +49,7 @@ _OF_HOSTS = "Network settings of the machine itself: the hosts of a cell have th
 
 @dataclass(frozen=True)
 class Drawn:
-    """The data of charts: a run and the samples of its cells."""
+    """The charts' data: a run and its cells' samples."""
 
     record: RunRecord
     data: Sequence[CellData]
@@ -61,17 +61,17 @@ def write_html(record: RunRecord, result: Result, path: Path, *, data: Sequence[
 
 
 def render(record: RunRecord, result: Result, *, data: Sequence[CellData] | None = None) -> str:
-    """The page as one HTML document. Args: as of `drawn_page`."""
-    # What draws takes a while to import, and a terminal needs the tables alone.
+    """The page as one HTML document. Args: as for `drawn_page`."""
+    # Charts take a while to import, and a terminal needs only tables.
     from crosswind.report import html
 
     return html.render(drawn_page(record, result, data=data))
 
 
 def drawn_page(record: RunRecord, result: Result, *, data: Sequence[CellData] | None = None) -> Page:
-    """The page of a run, with its charts.
+    """A run's page, with its charts.
 
-    Args: record: the run. result: its analysis. data: its cells, whose samples are drawn, if they are known.
+    Args: record: the run. result: its analysis. data: its cells, for drawing samples, if known.
     """
     return page_of(result, Drawn(record, collect(record) if data is None else data))
 
@@ -82,7 +82,7 @@ def page_of(result: Result, drawn: Drawn | None = None) -> Page:
 
 
 def page_with(result: Result, sections: Sequence[Section]) -> Page:
-    """The page of a run with some sections."""
+    """A run's page with some sections."""
     return Page(
         title=result.title,
         about=f"Crosswind study {result.study}",
@@ -110,7 +110,7 @@ def page_with(result: Result, sections: Sequence[Section]) -> Page:
 
 
 def sections_of(result: Result, drawn: Drawn | None = None) -> list[Section]:
-    """The sections of a page that have something to show, in order. Args: as of `page_of`."""
+    """A page's nonempty sections, in order. Args: as for `page_of`."""
     of_findings = finding_sections(result, has_charts=drawn is not None)
     sections = [
         *of_findings[SectionPlace.ANSWERS],
@@ -153,7 +153,7 @@ def _over_time(result: Result, drawn: Drawn) -> Iterator[Section]:
 
 
 def finding_sections(result: Result, *, has_charts: bool) -> dict[SectionPlace, list[Section]]:
-    """What is shown of the findings of every kind, by its place."""
+    """The sections from all kinds of finding, by place."""
     sections: dict[SectionPlace, list[Section]] = {place: [] for place in SectionPlace}
     for section in (section for showing in showings() for section in showing.sections(result, has_charts)):
         sections[section.place].append(section)
@@ -196,7 +196,7 @@ def _of_comparisons(result: Result, drawn: Drawn) -> list[Panels]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Sections of a page: tables, and the charts that stand above them."""
+    """Sections of a page: tables, and the charts above them."""
 
     tables: Callable[[Result], list[Table]]
     charts: Charts = _no_charts
@@ -210,7 +210,7 @@ _BEFORE_METRICS = (
     _Part(round_trip_tables),
     _Part(flow_tables, _of_flows),
 )
-"""What only some studies ask for, and therefore comes first."""
+"""Sections in few studies only, and therefore first."""
 
 _AFTER_METRICS = (
     _Part(outcome_tables),
@@ -233,7 +233,7 @@ def _of_parts(parts: Sequence[_Part], result: Result, drawn: Drawn | None) -> It
 
 
 def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[Section]:
-    """A section for each table; one that is folded stands in the section of the table before it."""
+    """A section for each table; a folded one stands in the section of the table before it."""
     groups: list[list[Table]] = []
     for table in tables:
         if table.shown is Shown.FOLDED and groups:
@@ -244,7 +244,7 @@ def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[S
 
 
 def _of_metrics(result: Result, drawn: Drawn | None) -> Iterator[Section]:
-    """A section for each metric, those that are folded away last."""
+    """A section for each metric, folded ones last."""
     tables = metric_tables(result)
     for name in sorted(tables, key=lambda name: tables[name].shown is Shown.FOLDED):
         table = tables[name]
@@ -282,7 +282,7 @@ def _shown(about: str) -> Shown:
 
 
 def _picture_of(conditions: Conditions) -> Picture:
-    """Client, server, and between them the way there and the way back with what each does to a packet."""
+    """Client, server, and between them each direction's elements."""
     if conditions.network is not None:
         return _of_network(conditions.network)
     there = [way for way in conditions.path if way.direction != "server to client"]
@@ -294,7 +294,7 @@ def _picture_of(conditions: Conditions) -> Picture:
 
 
 def _of_network(network: NetworkConditions) -> Picture:
-    """The same of a network that is really there, of which nobody knows what it does to a packet."""
+    """The same for a real network, with unknown elements."""
     trip = f"round trip {round_trip_text(network)}"
     words = f"network between this machine and {network.server}, {trip}"
     way = [Element("", f"the network that is there, {trip}")]
@@ -302,7 +302,7 @@ def _of_network(network: NetworkConditions) -> Picture:
 
 
 def _way(hops: Sequence[PathConditions]) -> list[Element]:
-    """What every hop does in one direction, from the client's to the server's."""
+    """Every hop's elements in one direction, from the client's to the server's."""
     causes = [
         Element(" ".join(filter(None, [hop.hop, setting.name])), values_text(setting), is_varied=setting.is_factor)
         for hop in hops

@@ -1,4 +1,4 @@
-"""What a page has of the findings of a kind."""
+"""The findings' parts on a page, by kind."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from crosswind.report.page import Section, Sentence
 
 @dataclass(frozen=True)
 class JUnitCase:
-    """A test case of JUnit XML. said: what decided it; empty of what is as it should be. levels: of its cell."""
+    """A JUnit XML test case. said: the deciding fact; empty after a pass. levels: its cell's."""
 
     name: str
     verdict: str
@@ -22,7 +22,7 @@ class JUnitCase:
 
 @dataclass(frozen=True)
 class PublishedProfile:
-    """What somebody published of a client program's time for a message, in ns: all of it, and that of its functions."""
+    """A published profile of a client program's time per message, in ns: the whole, and by function."""
 
     source: str
     note: str | None
@@ -31,24 +31,24 @@ class PublishedProfile:
 
 
 def nothing(result: Result) -> Sequence[Any]:
-    """That a kind has nothing of a sort."""
+    """A kind without such parts."""
     del result
     return ()
 
 
 @dataclass(frozen=True)
 class Showing:
-    """How findings of a kind are shown.
+    """The display of one kind of findings.
 
     Attributes:
-        sections: of the page. With charts where its second argument asks for them: what draws takes a while to import.
-        banners: what a run was made for and no section answers. They stand first, and are never left out.
-        remarks: further sentences of the first screen.
-        answers: what answers for the run, which then needs no sentences about what it shows by itself.
-        conclusion: the last lines of a terminal.
-        metrics: names of the metrics that it asks about, whose tables come first, each with its statistic.
-        cases: test cases of JUnit XML.
-        profiles: of client programs, beside those that were measured.
+        sections: the page's. With charts if its second argument is true: drawing takes a while to import.
+        banners: the run's purpose, unanswered by any section. They stand first, and are never left out.
+        remarks: further sentences on the first screen.
+        answers: sentences answering for the run, which then needs none on its own comparisons.
+        conclusion: a terminal's last lines.
+        metrics: names of its metrics; their tables come first, each with its statistic.
+        cases: JUnit XML test cases.
+        profiles: published ones of client programs, beside the measured ones.
     """
 
     sections: Callable[[Result, bool], Iterable[Section]]
@@ -62,12 +62,12 @@ class Showing:
 
 
 def verdict_row(sentence: str, source: str, note: str | None) -> list[str]:
-    """Of a table of statements: the verdict, the rest of the sentence, and whose statement it is."""
+    """A row in a table of statements: the verdict, the rest of the sentence, and the source."""
     verdict, _, said = sentence.partition(": ")
     return [verdict, said, ". ".join(filter(None, (source, note)))]
 
 
 @cache
 def showings() -> tuple[Showing, ...]:
-    """How findings of each kind are shown."""
+    """The display of each kind of findings."""
     return tuple(of_each_kind("show", "SHOWING").values())

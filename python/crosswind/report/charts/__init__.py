@@ -1,1 +1,1 @@
-"""The charts of a report, as Vega-Lite specifications."""
+"""A report's charts, as Vega-Lite specifications."""

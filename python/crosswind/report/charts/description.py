@@ -1,6 +1,6 @@
-"""What a chart shows, in words: its axes, its series and its main numbers, for those who cannot see it.
+"""A chart in words: its axes, its series and its main numbers, for readers unable to see it.
 
-It is made from the specification, and so from the rows that are drawn.
+It is made from the specification, and so from the drawn rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,13 +11,13 @@ from crosswind.report.charts.style import Specification
 from crosswind.report.text.format import count, number
 
 MOST_NUMBERS = 12
-"""Marks whose numbers are named one by one; of more, the smallest and the largest of each series are."""
+"""Maximum marks with numbers named one by one; with more, only each series' smallest and largest."""
 _MOST_SERIES = 8
 _LOG_SCALE = "log scale"
 _IN_WORDS = ("estimate", "effect", "text")
-"""Fields of a row that have its number in words."""
+"""Fields with a row's number in words."""
 _SHARES = "share of "
-"""How the title of an axis begins along which a distribution function rises."""
+"""The beginning of an axis title for a distribution function."""
 _PARTS = ((50, "half at most"), (90, "90 % at most"), (100, "all at most"))
 
 _Row = Mapping[str, Any]
@@ -25,7 +25,7 @@ _Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Axis:
-    """What is drawn along one side: the field of the rows, its name and its unit; nominal fields have no unit."""
+    """One side's axis: the rows' field, its name and its unit; nominal fields have no unit."""
 
     field: str
     name: str
@@ -35,7 +35,7 @@ class _Axis:
 
     @classmethod
     def of(cls, views: Sequence[Mapping[str, Any]], channel: str) -> "_Axis | None":
-        """The axis of the first view that has a title for it, or else of the first that has one."""
+        """The first titled axis among the views, or else the first."""
         encodings = [
             view["encoding"][channel] for view in views if "field" in view.get("encoding", {}).get(channel, {})
         ]
@@ -61,7 +61,7 @@ class _Axis:
 
 
 def description(specification: Specification, caption: str) -> str:
-    """A chart in a few sentences. Args: caption: what stands above it."""
+    """A chart in a few sentences. Args: caption: as above the chart."""
     begun = caption if caption.endswith(("?", "!", ".")) else f"{caption}."
     views = [specification, *specification.get("layer", ())]
     x, y = _Axis.of(views, "x"), _Axis.of(views, "y")
@@ -75,7 +75,7 @@ def description(specification: Specification, caption: str) -> str:
         value, place = x, y
     else:
         value, place = (y, x) if y.is_number else (x, y)
-    # Of bars that begin anywhere, their ends count.
+    # For bars with any beginning, their ends count.
     end = specification.get("encoding", {}).get("x2", {}).get("field")
     value = replace(value, field=end) if value is x and end else value
     series = [field for field in _series_fields(views) if field != place.field]
@@ -89,7 +89,7 @@ def description(specification: Specification, caption: str) -> str:
 
 
 def _map_said(rows: Sequence[_Row], value: _Axis, x: _Axis, y: _Axis) -> Iterator[str]:
-    """The smallest and the largest number of a map."""
+    """A map's smallest and largest number."""
     known = [row for row in rows if row.get(value.field) is not None]
     names = " and ".join(axis.name for axis in (x, y) if axis.name)
     yield f"{value.title}{f', by {names}' if names else ''}."
@@ -105,7 +105,7 @@ def _on_map(row: _Row, x: _Axis, y: _Axis) -> str:
 
 
 def _rows(specification: Specification) -> list[_Row]:
-    """The rows that are drawn; of cells that have estimates no single samples."""
+    """The drawn rows; for cells with estimates, without single samples."""
     rows = [row for data in specification.get("datasets", {}).values() for row in data]
     named = [row for row in rows if any(isinstance(value, str) for value in row.values())]
     return [row for row in named if row.get("kind") != "sample"] or named
@@ -130,7 +130,7 @@ def _numbers(rows: Sequence[_Row], value: _Axis, place: _Axis, series: Sequence[
 
 
 def _distributions(rows: Sequence[_Row], value: _Axis, share: _Axis, series: Sequence[str]) -> Iterator[str]:
-    """How much half, 90 % and all of each series are at most."""
+    """The upper limit of half, 90 % and all of each series."""
     for group in _groups(rows, series)[:_MOST_SERIES]:
         ordered = sorted(group, key=lambda row: row[share.field])
         ends = [
@@ -150,7 +150,7 @@ def _groups(rows: Iterable[_Row], series: Sequence[str]) -> list[list[_Row]]:
 
 
 def _series_fields(views: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The fields that colours, dashes and shapes tell apart."""
+    """Fields shown by colours, dashes and shapes."""
     encodings = [view.get("encoding", {}) for view in views]
     channels = [
         encoding[name] for encoding in encodings for name in ("color", "strokeDash", "shape") if name in encoding

@@ -1,4 +1,4 @@
-"""A map of all cells of a run: two factors across, what was measured as a colour, further factors as panels."""
+"""A map of all cells in a run: two factors across and down, the metric as a colour, further factors as panels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from crosswind.text.quantities import SHARE
 _ROW = 18
 _HEIGHTS = (60, 560)
 _IN_A_ROW = 50
-"""Cells of a row, where they differ in one factor alone."""
+"""Cells in a row, if they differ in one factor alone."""
 
 
 def heat_map(name: str, cells: Sequence[CellResult], beside: str) -> Panels:
-    """A map of a metric over all cells that have it. Args: beside: the page that each cell links to; empty: none."""
+    """A map of a metric over all its cells. Args: beside: the page linked from each cell; empty: none."""
     metric = METRICS[name]
     statistic = statistic_of(metric)
     divisor, unit = scale_of_metric(name, cells)
@@ -34,13 +34,13 @@ def heat_map(name: str, cells: Sequence[CellResult], beside: str) -> Panels:
 
 
 def map_of_losses(cells: Sequence[CellResult], beside: str) -> Panels:
-    """The share of the exchanges of each cell that did not succeed."""
+    """Each cell's share of unsuccessful exchanges."""
     return _maps(cells, lambda cell: 100 * cell.lost / cell.n if cell.n else None, "Exchanges lost, %", beside, None)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which factor is across, which is down, and which are told apart by panels. Down: None where one factor varies."""
+    """The factors across, down, and over panels. Down: None with one varying factor."""
 
     across: str
     down: str | None
@@ -136,7 +136,7 @@ def _specification(
     encoding["tooltip"] = [*said, {"field": "value", "title": title}, {"field": "cell", "title": "cell"}]
     calculated = []
     if beside:
-        # An address of this page's folder: quoted, a name ends no text of an expression, and a cell is a number.
+        # An address in this page's folder: quoted, a name cannot end an expression's text, and a cell is a number.
         calculated = [{"calculate": f"'{quote(beside)}#' + datum.cell", "as": "href"}]
         encoding["href"] = {"field": "href"}
     colour = {"field": "value", "type": "quantitative", "title": title, "scale": dict(scale)}

@@ -1,4 +1,4 @@
-"""Lines over time, and upright what happened meanwhile, on one axis."""
+"""Lines over time, with events as upright lines, on one axis."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import altair as alt
 from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
 
 HAPPENED = {"dropped": PALETTE[1], "marked": PALETTE[8]}
-"""The colours of what the path does to packets."""
+"""Colours for the path's effects on packets."""
 
 _HEIGHT = 180
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the line `what`."""
+    """A point on the line `what`."""
 
     at: float
     value: float
@@ -32,7 +32,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """The axis that charts have in common, from 0 to `end`, and what happened along it, drawn this opaque."""
+    """The charts' common axis, from 0 to `end`, and the events along it, drawn with this opacity."""
 
     title: str
     end: float
@@ -49,8 +49,7 @@ def lines_over_time(
     columns: int,
     tooltip: Sequence[str] = (),
 ) -> Specification:
-    """Args: colours: of every line and of what happened; the legend has them in this order, in so many columns.
-    tooltip: fields."""
+    """Args: colours: for every line and event; the legend has this order, in so many columns. tooltip: fields."""
     x = alt.X("at:Q", title=time.title, scale=alt.Scale(domain=[0, time.end], nice=False), axis=axis(log=False))
     colour = alt.Color(
         "what:N",

@@ -1,4 +1,4 @@
-"""Throughput against loss with the models' curves beside what was measured."""
+"""Throughput against loss: the models' curves beside the measurements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from crosswind.text.quantities import SHARE
 _METRIC = METRICS["goodput"]
 _CURVE_POINTS = 40
 _COLOUR_FACTOR = "host.congestion_control"
-_LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below
+_LOWEST_SHARE = 1 / 20  # share of a value down to which a logarithmic axis shows an interval reaching 0 or below
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Point:
 
 @dataclass(frozen=True)
 class _Predicted:
-    """What a model predicts at a loss, %."""
+    """A model's prediction at a loss, %."""
 
     loss: float
     model: str
@@ -55,7 +55,7 @@ class _Predicted:
 
 
 def goodput_by_loss(result: Result, data: Sequence[CellData], models: Sequence[str]) -> Panels:
-    """A panel for each path that differs in something else than loss and congestion control.
+    """A panel for each path different in more than loss and congestion control.
 
     Measured means stand at their loss with intervals; curves are the models', capped by the link, at the panel's delay.
     """
@@ -101,7 +101,7 @@ def _curves(
     lossy = [loss for loss in losses.values() if loss > 0]
     inputs = [prediction.inputs for cell in cells for prediction in cell.models]
     rtts = [known["rtt_s"] * 1e9 for known in inputs if "rtt_s" in known]
-    # Reno is what the curves describe, whatever was measured.
+    # The curves describe Reno, whatever was measured.
     here = replace(situation(first.parameters, first.effect, min(rtts, default=None)), congestion_control="reno")
     predicted = []
     for name in models:

@@ -29,21 +29,21 @@ from crosswind.report.text.format import count
 from crosswind.text.quantities import TIME
 
 MOST_POINTS = 500
-"""Most exchanges that are drawn of a cell, half of them from the slowest tenth; and as many that were lost."""
+"""Maximum exchanges drawn for a cell, half of them from the slowest tenth; and as many lost ones."""
 MOST_PERIODS = 100
-"""Most periods that are drawn of a change that comes again and again."""
+"""Maximum periods drawn for a repeating change."""
 
 _HEIGHT = 220
 _ABOVE = 0.25
-"""Share of the height that is left above the exchanges, for the names of the changes and for what was lost."""
+"""Share of the height above the exchanges, for the changes' names and lost exchanges."""
 _NAMES_AT = (2, 14)
-"""In turn, so that the names of two changes side by side do not meet."""
+"""Alternating heights, so adjacent changes' names do not meet."""
 _LOST_AT = 34
 _SLOWEST = 0.9
 
 
 def over_time(data: Sequence[CellData]) -> Panels:
-    """A panel for all cells of a changing path that differ in their transport or congestion control alone."""
+    """A panel for all cells on a changing path with equal levels but transport or congestion control."""
     drawn = [cell for cell in data if _changes_meanwhile(cell)]
     varied = {key for key in COLOUR_FIRST if 1 < len({cell.levels.get(key) for cell in drawn}) <= len(PALETTE)}
     colour = next((key for key in COLOUR_FIRST if key in varied), None)
@@ -59,7 +59,7 @@ def over_time(data: Sequence[CellData]) -> Panels:
 
 
 def _changes_meanwhile(cell: CellData) -> bool:
-    """Whether its path changes, and it has several exchanges in which this can be seen."""
+    """Whether its path changes, over several exchanges to show it."""
     changes = cell.effect.forward.changes or cell.effect.reverse.changes
     return changes and any(run.samples.height > 1 for run in cell.runs)
 
@@ -76,7 +76,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class ChangePeriod:
-    """A period in which a change holds for certain, or may hold where it begins at random."""
+    """A period of a change, certain, or possible after a random begin."""
 
     name: str
     begin: float
@@ -85,7 +85,7 @@ class ChangePeriod:
 
 
 def exchanges_of(cell: CellData, colour: str) -> list[Exchange]:
-    """The exchanges of all repetitions of which it is known when they were due, in ns."""
+    """All repetitions' exchanges with a known due time, in ns."""
     return [exchange for run in cell.runs for exchange in _exchanges(run, colour)]
 
 
@@ -105,13 +105,13 @@ def _exchanges(run: CellRun, colour: str) -> Iterator[Exchange]:
 
 
 def change_periods(changes: Sequence[Mapping[str, Any]], end_ns: float) -> list[ChangePeriod]:
-    """When changes hold until some time, in ns: what is certain, and around it what a random begin leaves open."""
+    """Periods of changes until some time, in ns: certain ones, and around them those possible with a random begin."""
     periods = []
     for at, change in enumerate(changes):
         name, spread = str(change.get("name") or at + 1), change.get("spread_ns") or 0
         begin, lasts, every = change.get("start_ns") or 0, change.get("for_ns"), change.get("every_ns")
         if change.get("trace") and lasts is None:
-            continue  # Of what changes all the time a shade says nothing.
+            continue  # A shade is useless for a permanent change.
         starts = np.arange(begin, end_ns, every)[:MOST_PERIODS].tolist() if every else [begin]
         for start in starts:
             stop = end_ns if lasts is None else start + lasts
@@ -122,7 +122,7 @@ def change_periods(changes: Sequence[Mapping[str, Any]], end_ns: float) -> list[
 
 
 def thinned(exchanges: Sequence[Exchange], most: int = MOST_POINTS) -> list[Exchange]:
-    """Some of many exchanges, the slowest always among them, half of them from the slowest tenth."""
+    """Some of many exchanges, always with the slowest, half of them from the slowest tenth."""
     answered = sorted(
         (exchange for exchange in exchanges if exchange.time is not None), key=lambda exchange: exchange.time or 0.0
     )

@@ -1,4 +1,4 @@
-"""Charts, and which of them a page draws."""
+"""Charts, and their selection for a page."""
 
 import math
 from collections import Counter
@@ -11,13 +11,13 @@ from crosswind.report.page import Panels
 from crosswind.report.text.format import factor_and_level
 
 MAX_PANELS = 12
-"""Panels of one kind that a page draws; what it leaves out it counts."""
+"""Maximum panels drawn of one kind; the rest is counted."""
 
 MAX_BARS = 40
-"""Cells of one chart that has a line or a bar for each."""
+"""Maximum cells in a chart with a line or a bar for each."""
 
 COLOUR_FIRST = ("workload.transport", "host.congestion_control")
-"""Factors that are told apart by colour wherever they vary."""
+"""Factors shown by colour wherever they vary."""
 
 
 NO_PANELS = Panels([], 0)
@@ -25,7 +25,7 @@ NO_PANELS = Panels([], 0)
 
 @dataclass(frozen=True)
 class Roles:
-    """Which factor is told apart by colour, which by dash, and which by a panel of its own."""
+    """Factors by their display: colour, dash, panels."""
 
     colour: str | None
     dash: str | None
@@ -36,7 +36,7 @@ class Roles:
         return of_cell.get(key, "all") if key else "all"
 
     def panel(self, of_cell: Mapping[str, str]) -> str:
-        """The caption of the panel that a cell is drawn in."""
+        """The caption of a cell's panel."""
         return " · ".join(factor_and_level(key, of_cell[key]) for key in self.panels if key in of_cell)
 
 
@@ -55,9 +55,9 @@ def roles_of(cells: Iterable[Mapping[str, str]]) -> Roles:
 
 
 def panel_factors(cells: Sequence[Mapping[str, str]], most: int) -> tuple[str, ...]:
-    """The factors by which cells are divided into panels of at most `most`: those with the fewest levels first.
+    """The factors dividing cells into panels of at most `most`: those with the fewest levels first.
 
-    The one with the most levels is never among them, so that a panel has something to compare.
+    The one with the most levels is never among them, so a panel has a comparison.
     """
     factors: dict[str, set[str]] = {}
     for of_cell in cells:
@@ -74,9 +74,9 @@ def panel_factors(cells: Sequence[Mapping[str, str]], most: int) -> tuple[str, .
 
 
 def separating(cells: Sequence[CellResult], sizes: Mapping[int, float], most: int) -> tuple[str, ...]:
-    """The factors of `panel_factors`, and those that part cells whose bars would be too small beside others.
+    """The factors in `panel_factors`, and those separating cells with bars too small beside others.
 
-    Args: sizes: of each cell's bar, by the cell's index. A bar has no logarithmic axis: beyond LOG_SPREAD it vanishes.
+    Args: sizes: each cell's bar, by index. A bar has no logarithmic axis: beyond LOG_SPREAD it vanishes.
     """
     chosen = panel_factors([cell.levels for cell in cells], most)
     keys = dict.fromkeys(key for cell in cells for key in cell.levels)
@@ -100,7 +100,7 @@ def separating(cells: Sequence[CellResult], sizes: Mapping[int, float], most: in
 def into_panels(
     cells: Sequence[CellResult], factors: tuple[str, ...], most: int = MAX_BARS
 ) -> list[tuple[str, list[CellResult]]]:
-    """Captions and cells of the panels by some factors; one that has more than `most` cells is cut."""
+    """Captions and cells of the panels by some factors; a panel over `most` cells is cut."""
     panels: dict[str, list[CellResult]] = {}
     for cell in cells:
         panels.setdefault(Roles(None, None, factors).panel(cell.levels), []).append(cell)
@@ -114,9 +114,9 @@ def into_panels(
 
 
 def row_levels(cells: Sequence[CellResult], factors: tuple[str, ...]) -> dict[int, dict[str, str]]:
-    """The levels that name each cell of a panel, by the cell's index: those in which the panel's cells differ.
+    """The levels for naming each cell in a panel, by index: those with differences in the panel.
 
-    Where they do not differ, all but those of `factors`, which the panel's caption names.
+    Without differences, all but those in `factors`, since the panel's caption names them.
     """
     levels: dict[str, set[str | None]] = {
         key: {other.levels.get(key) for other in cells} for cell in cells for key in cell.levels if key not in factors

@@ -18,7 +18,7 @@ from crosswind.text.quantities import TIME
 
 
 def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
-    """Processor time of a message, a bar for client and server of each cell, divided by what it was spent on."""
+    """Processor time per message, a bar for client and server of each cell, divided by function group."""
     messages = {cell.cell: max(1, sum(messages_of(run) for run in cell.runs)) for cell in data}
     cells = [cell for cell in result.cells if hosts_of(cell)]
     if not cells:
@@ -40,7 +40,7 @@ def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
 
 @dataclass(frozen=True)
 class _Bar:
-    """The share of a host's bar that a part takes; `order` is its place in the bar."""
+    """A part's share of a host's bar; `order` is its place in the bar."""
 
     bar: str
     n: int
@@ -51,7 +51,7 @@ class _Bar:
 
 
 def _bar_names(cell: CellResult, own: Mapping[str, str]) -> dict[str, str]:
-    """The name of the bar of each host. Args: own: the levels that name the cell."""
+    """Each host's bar name. Args: own: the cell's naming levels."""
     return {host: row_name(cell, own, host) for host in hosts_of(cell)}
 
 

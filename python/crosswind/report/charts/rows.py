@@ -1,4 +1,4 @@
-"""Rows of a chart that has one for each cell: labels in lines short enough for a narrow page, and room for them."""
+"""A chart's rows, one per cell: labels in lines short enough for a narrow page, and room for them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,28 +8,27 @@ from crosswind.analysis.result import CellResult
 from crosswind.report.text.format import levels, without_middle
 
 LINE = 30
-"""Characters of a line of a label."""
+"""Characters in a label's line."""
 _SEPARATOR = " · "
 _LINE_PX = 14
 _MOST_LINES = 6
 _BETWEEN_PX = 8
 _FRAME_PX = 82
-"""Height of what is above and below the rows: legend and axis."""
+"""Height above and below the rows: legend and axis."""
 
 
 def row_name(cell: CellResult, own: Mapping[str, str], *more: str) -> str:
-    """What a cell's row is called before it is broken into lines; one that is not valid is marked.
+    """A cell's row name, before it is broken into lines; invalid ones are marked.
 
-    Args: own: the levels that name the cell. more: what names the row beside them.
+    Args: own: the cell's naming levels. more: the row's further names.
     """
     return _SEPARATOR.join([levels(own), *more]) + ("" if cell.valid else " ✗")
 
 
 def row_labels(texts: Iterable[str]) -> Mapping[str, str]:
-    """Each text as the label of its row: broken into lines between levels, and one that is longer between its words; a
-    longer word loses its middle.
+    """Each text's row label: broken into lines between levels, then between words; a longer word loses its middle.
 
-    Two texts that would have one label then keep all their characters.
+    Two texts with the same label keep all their characters.
     """
     known = list(dict.fromkeys(texts))
     short = {text: _in_lines(text) for text in known}
@@ -58,7 +57,7 @@ def _filled(words: Sequence[str], separator: str) -> list[str]:
 
 
 def row_axis() -> alt.Axis:
-    """The axis of the rows, whose labels have several lines: Vega sets the first one beside the row, not the middle."""
+    """The rows' axis, with multi-line labels: Vega sets the first line beside the row, not the middle."""
     more = [
         (f"length(split(datum.value, '\\n')) == {lines}", (1 - lines) * _LINE_PX / 2) for lines in range(2, _MOST_LINES)
     ]
@@ -72,7 +71,7 @@ def row_axis() -> alt.Axis:
 
 
 def rows_height(labels: Iterable[str], *, frame_px: int = _FRAME_PX, each_px: int = 0) -> int:
-    """The height of a chart, px. Args: labels: of its rows. each_px: what a row needs at least."""
+    """A chart's height, px. Args: labels: its rows'. each_px: a row's minimum."""
     shown = list(dict.fromkeys(labels))
     lines = max((label.count("\n") + 1 for label in shown), default=1)
     return frame_px + max(_LINE_PX * lines + _BETWEEN_PX, each_px) * len(shown)

@@ -1,4 +1,4 @@
-"""A TCP socket over time: its windows, its round trips, and what the path did to its packets, on one time axis."""
+"""A TCP socket over time: its windows, its round trips, and its packets' fates, on one time axis."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from crosswind.report.page import Chart, Panels
 from crosswind.text.quantities import SIZE, TIME, Unit
 
 _MOST = 2000
-"""Points of a line, evenly spaced."""
+"""Points in a line, evenly spaced."""
 _COLOURS = {
     "congestion window": PALETTE[0],
     "slow start threshold": PALETTE[4],
@@ -21,7 +21,7 @@ _COLOURS = {
 
 
 def socket_charts(history: SocketHistory) -> list[Panels]:
-    """Windows, and below them round trips with the queueing of each packet; both with what was dropped and marked."""
+    """Windows, and below them round trips with each packet's queueing; both with drops and marks."""
     points, packets = _thinned(history.points), history.packets
     end = max([point.at_ns for point in points] + [packet.at_ns for packet in packets[-1:]])
     divisor, unit = TIME.scale_for([end])

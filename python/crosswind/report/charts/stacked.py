@@ -1,4 +1,4 @@
-"""Stacked bars: of each cell what a time is made of, the phases of a connection or what exchanges spend time on."""
+"""Stacked bars: each cell's time by phases of a connection, or by its breakdown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from crosswind.text.quantities import TIME
 
 @dataclass(frozen=True)
 class Stratum:
-    """What a part of a cell's bar stands for: its title, its metric, the mean, ns, and of how many values that is."""
+    """A part of a cell's bar: its title, its metric, the mean, ns, and the number of values."""
 
     title: str
     metric: str
@@ -31,7 +31,7 @@ class Stratum:
 class BarKind:
     """A kind of stacked bars.
 
-    Attributes: colours: of every title, in their order. note: what stands below, with `{n}` for the values of a cell.
+    Attributes: colours: by title, in order. note: the text below, with `{n}` for a cell's values.
     """
 
     colours: Mapping[str, str]
@@ -39,10 +39,10 @@ class BarKind:
 
 
 def stacked(cells: Sequence[CellResult], strata: Mapping[int, Sequence[Stratum]], kind: BarKind) -> Panels:
-    """A bar for each cell that has strata.
+    """A bar for each cell with strata.
 
-    Cells that are many, or whose times are far apart, are divided into panels; these have one scale where their times
-    allow it.
+    Many cells, or cells with very different times, are divided into panels; these share one scale if their times allow
+    it.
     """
     cells = [cell for cell in cells if strata.get(cell.cell)]
     totals = {cell.cell: sum(part.mean_ns for part in strata[cell.cell]) for cell in cells}
@@ -68,7 +68,7 @@ def _chart(
     kind: BarKind,
     end_ns: float,
 ) -> Chart:
-    """One panel. Args: own: the levels that name each cell. end_ns: where its axis ends."""
+    """One panel. Args: own: each cell's naming levels. end_ns: the axis's end."""
     divisor, unit = TIME.scale_for([end_ns])
     names = {cell.cell: row_name(cell, own[cell.cell]) for cell in cells}
     labels = row_labels(names.values())
@@ -132,7 +132,7 @@ _EXCHANGE = "Exchange"
 
 
 def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
-    """A bar for each cell that opens a connection for every exchange, of the means of its phases.
+    """A bar with its phases' means for each cell opening a connection for every exchange.
 
     Connections alone, or a connection and the exchange on it.
     """
@@ -143,7 +143,7 @@ def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
 
 
 def cell_phases(cell: CellData) -> list[Stratum]:
-    """The phases that a cell's connections have; none where they are not known or connections are kept."""
+    """A cell's connection phases; none if unknown, or for kept connections."""
     kind = cell.settings.kind
     if kind not in ("connect", "echo") or not cell.settings.opens_for_each:
         return []
@@ -156,14 +156,14 @@ def cell_phases(cell: CellData) -> list[Stratum]:
 
 
 _COLOURED = [colour for colour in PALETTE if colour != "#7F7F7F"]
-"""Grey is what nobody knows."""
+"""Grey stands for unknown."""
 COLOURS = {group.title: colour for group, colour in zip(GROUPS[:-1], _COLOURED, strict=False)}
 COLOURS |= {GROUPS[-1].title: GREY}
 _NOTE = "Means of n = {n} exchanges a cell; the table has their intervals."
 
 
 def spent_charts(result: Result, data: Sequence[CellData]) -> Panels:
-    """A bar for each cell whose packets tell, of the means of its groups; those that would not be seen are left out."""
+    """A bar with its groups' means for each cell with a breakdown; invisible ones are left out."""
     return stacked(result.cells, {cell.cell: _strata(cell) for cell in data}, BarKind(COLOURS, _NOTE))
 
 

@@ -1,7 +1,7 @@
-"""What charts have in common: colours, axes, and their form as one view that a page can wrap and shrink.
+"""The charts' common style: colours, axes, and their form as one view, wrapped and shrunk by a page.
 
-The first eight colours are Okabe and Ito's, which colour-blind readers can distinguish, the blue lightened to show on a
-dark page too; the others are for factors with many levels. A second factor is told apart by dashes.
+The first eight colours are Okabe and Ito's, distinguishable for colour-blind readers, the blue lightened to show on a
+dark page too; the others are for factors with many levels. A second factor is shown by dashes.
 """
 
 import json
@@ -33,10 +33,10 @@ LOG_TICKS = 8
 _IS_POWER_OF_TEN = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-9"
 """Of a tick: its line across the chart is drawn in full, those between are faint."""
 LEAST_TIME_NS = 1000.0
-"""What is shorter is drawn as this on a logarithmic axis: in virtual time, where processors take none, a few ns may be
-all that is left of a time, and would take most of the axis."""
+"""Shorter times are drawn at this one on a logarithmic axis: in virtual time, without processor time, a time may be
+a few ns, and would take most of the axis."""
 LOG_SPREAD = 20
-"""How many times the smallest value the largest is, beyond which an axis is logarithmic."""
+"""Ratio of the largest to the smallest value from which an axis is logarithmic."""
 
 
 def is_log(values: Iterable[float], unit: Unit, kind: MetricScale = MetricScale.AUTOMATIC) -> bool:
@@ -52,12 +52,12 @@ def least_drawn(metric: Metric) -> float:
 
 
 def below_edge(least: float) -> str:
-    """What is said of marks that lie below the least that an axis of time shows."""
+    """The note on marks below a time axis's minimum."""
     return f"Values below {quantity(least, TIME.name)} are drawn at the edge."
 
 
 def axis_title(metric: Metric, unit: str, *, log: bool) -> str:
-    """What an axis shows, in which unit, and whether it is logarithmic."""
+    """An axis's title: metric, unit, and whether it is logarithmic."""
     return f"{metric.title}, {unit}{', log scale' if log else ''}"
 
 
@@ -67,7 +67,7 @@ def scale_type(*, log: bool) -> Literal["log", "linear"]:
 
 
 def axis(*, log: bool) -> alt.Axis:
-    """An axis of some six ticks, whose labels keep a distance and have no exponents."""
+    """An axis with some six ticks, and labels at a distance and without exponents."""
     apart: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 8}
     if not log:
         return alt.Axis(tickCount=6, **apart)
@@ -90,9 +90,9 @@ def dash_by_model(titles: Iterable[str]) -> alt.StrokeDash:
 
 
 def inline(rows: "Iterable[DataclassInstance]") -> alt.InlineData:
-    """Rows as the data that a chart holds: a field for each attribute that is not None.
+    """Rows as a chart's data: a field for each attribute other than None.
 
-    As text, which Altair hands on as it is; of lists it makes a copy for each step in which a chart is made.
+    As text, passed through by Altair; lists are copied at each step in making a chart.
     """
     shown = [{name: value for name, value in vars(row).items() if value is not None} for row in rows]
     return alt.InlineData(values=json.dumps(shown, ensure_ascii=False))
@@ -102,7 +102,7 @@ def specification(drawing: alt.Chart | Sequence[alt.Chart], height: int) -> Spec
     """A chart's specification, as wide as its place and `height` pixels high; its rows are in `datasets`, each once.
 
     Args: drawing: a chart, or layers above each other, the lowest one first. Altair's own layers are copied many times
-        while they are put together, which took an eighth of the time of a report of 400 cells.
+        during composition, an eighth of the time for a report on 400 cells.
     """
     made = _specified(drawing) if isinstance(drawing, alt.Chart) else _layered([_specified(layer) for layer in drawing])
     rows = {name: json.loads(text) for name, text in made.pop("datasets").items()}
@@ -110,13 +110,13 @@ def specification(drawing: alt.Chart | Sequence[alt.Chart], height: int) -> Spec
 
 
 def _specified(chart: alt.Chart) -> Specification:
-    """Of one chart, without what the page configures for all alike, and without anything that looks like a link."""
+    """One chart's specification, without the page's common configuration, and without anything like a link."""
     made: Specification = chart.to_dict(validate=False)
     return {key: part for key, part in made.items() if key not in ("$schema", "config")}
 
 
 def _layered(layers: Sequence[Specification]) -> Specification:
-    """Layers as one view, which has the data that all of them share."""
+    """Layers as one view, with their shared data."""
     datasets = {name: rows for layer in layers for name, rows in layer.pop("datasets").items()}
     shared = {"data": layers[0]["data"]} if all(layer["data"] == layers[0]["data"] for layer in layers) else {}
     own_parts = [{key: part for key, part in layer.items() if key not in shared} for layer in layers]

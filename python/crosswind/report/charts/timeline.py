@@ -1,4 +1,4 @@
-"""An exchange between its two hosts: time goes downwards, packets across, and what held it back stands at its host."""
+"""An exchange between its two hosts: time goes downwards, packets across, and a delay's cause stands at its host."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class _Line:
 
 
 def timeline_chart(exchange: Timed) -> Panels:
-    """The exchange or connection, of which very long ones show their first pieces."""
+    """The exchange or connection; a very long one shows its first pieces."""
     first = exchange.pieces[0].from_ns if exchange.pieces else 0
     divisor, unit = TIME.scale_for([exchange.whole_ns])
     lines = list(_lines(exchange.pieces[:_MOST], first, divisor))
@@ -67,7 +67,7 @@ def _lines(pieces: Sequence[Piece], first: int, divisor: float) -> Iterator[_Lin
 
 
 def _across(run: Sequence[Piece], first: int, divisor: float) -> Iterator[_Line]:
-    """A packet from one host to the other, each piece as much of the way as of the time."""
+    """A packet from one host to the other, with each piece's share of the way equal to its share of time."""
     begun, ended = run[0].from_ns, run[-1].to_ns
     ends = (0.0, 1.0) if run[0].direction == "forward" else (1.0, 0.0)
 
@@ -83,7 +83,7 @@ def _across(run: Sequence[Piece], first: int, divisor: float) -> Iterator[_Line]
 
 
 def _runs(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
-    """What a packet spent in the path at a time, and each other piece."""
+    """A packet's pieces in the path together, and each other piece."""
 
     def of_run(piece: Piece) -> object:
         return (piece.direction, piece.index) if piece.place == "path" else piece.from_ns

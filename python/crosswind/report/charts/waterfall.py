@@ -17,7 +17,7 @@ from crosswind.text.quantities import TIME
 
 @dataclass(frozen=True)
 class _Span:
-    """A span of an object's loading: its name, the columns of its ends, and its colour."""
+    """An object's loading span: its name, the columns of its ends, and its colour."""
 
     name: str
     begin: str
@@ -34,9 +34,9 @@ _SPANS = (
 
 @dataclass(frozen=True)
 class MedianPage:
-    """The page of a cell whose load time is the median of those that loaded whole, the smaller of the two middle ones.
+    """A cell's page with the median load time among whole loads, the smaller of the two middle ones.
 
-    Attributes: load_ns: its time. pages: how many there are. start_ns: when it began, by the clock of its objects.
+    Attributes: load_ns: its time. pages: their number. start_ns: its beginning, by its objects' clock.
     """
 
     repetition: int
@@ -65,11 +65,11 @@ def median_page(runs: Sequence[CellRun]) -> MedianPage | None:
 
 
 def waterfalls(data: Sequence[CellData]) -> Panels:
-    """A waterfall for each cell that loaded pages."""
+    """A waterfall for each cell with page loads."""
     pages = [(cell, page) for cell in data if (page := median_page(cell.runs)) is not None]
     drawn = pages[:MAX_PANELS]
     loads_ns = [page.load_ns for _, page in drawn]
-    # One scale where it leaves something to see of the shortest.
+    # One scale if the shortest stays visible.
     share_scale = bool(loads_ns) and max(loads_ns) <= LOG_SPREAD * min(loads_ns)
     charts = [
         Chart(levels(cell.levels), _drawing(page, max(loads_ns) if share_scale else page.load_ns), _notes(page))
@@ -91,7 +91,7 @@ class ObjectSpan:
 
 
 def spans_of(page: MedianPage) -> list[ObjectSpan]:
-    """Every span of every object in ns; objects in the order in which they were asked for."""
+    """Every object's spans in ns; objects by request order."""
     spans = []
     ordered = page.objects.sort("queued_ns", "sent_ns", "received_ns", nulls_last=True)
     for loaded in ordered.iter_rows(named=True):

@@ -1,1 +1,1 @@
-"""The tables of a report. Each module declares what its tables show and where (Shown); the page has their order."""
+"""A report's tables. Each module declares its tables' content and place (Shown); the page has their order."""

@@ -1,4 +1,4 @@
-"""What a message cost: packets dropped, bytes and packets on the wire, processor time."""
+"""A message's cost: dropped packets, bytes and packets on the wire, processor time."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -53,12 +53,12 @@ _MARKED = "Delivered packets that the path marked (ECN: congestion experienced),
 
 
 def drop_tables(result: Result) -> list[Table]:
-    """Packets that the path dropped, and those that it marked, to the server and to the client, where there are any."""
+    """Packets dropped and marked by the path, to the server and to the client, if any."""
     return [*_dropped_table(result), *_marked_table(result), *_hop_table(result), *_background_table(result)]
 
 
 def _hop_table(result: Result) -> list[Table]:
-    """Which hop dropped and marked packets, for which cause, of paths that have several."""
+    """Drops and marks by hop and cause, for paths with several."""
     cells = [cell for cell in result.cells if cell.ledger and cell.ledger.forward.hops]
     naming = CellNames.of(cells)
     conditions = result.conditions
@@ -86,7 +86,7 @@ def _has_access_link(flow: FlowConditions) -> bool:
 
 
 def _hop_names(given: Sequence[str], flows: Sequence[FlowConditions], count: int) -> list[str]:
-    """Hops of the path, by their names, and behind them access links of flows, of which a cell may have some alone."""
+    """The path's hops by name, followed by flows' access links; a cell may have only some of these."""
     links = count - len(given)
     if links < 0:
         return [str(number) for number in range(1, count + 1)]
@@ -149,7 +149,7 @@ def _dropped_table(result: Result) -> list[Table]:
     rows, narrow = [], []
     naming = CellNames.of(cells)
     ways = [way for cell in cells if cell.ledger for way in (cell.ledger.forward, cell.ledger.reverse)]
-    # What else befell packets has columns where there is any.
+    # Other packet fates have columns if there are any.
     also = [name for name in ("duplicated", "corrupted") if any(getattr(way, name) for way in ways)]
     dropped = sum(way.dropped.total for way in ways)
     for cell in cells:
@@ -175,12 +175,12 @@ def wire_tables(result: Result) -> list[Table]:
 
 
 def processor_tables(result: Result) -> list[Table]:
-    """Processor time of a message, of client and server; beside cells that have it, also those of virtual time."""
+    """Client's and server's processor time per message; beside cells with it, also virtual time's."""
     return _cost_tables(result, metrics_at(MetricPlace.PROCESSOR), "CPU per message", [_PROCESSOR, _MESSAGE])
 
 
 def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: list[str]) -> list[Table]:
-    """A column for each metric. Numbers of the first one's unit share one scale, which the title names."""
+    """A column for each metric. Numbers in the first one's unit share one scale, named in the title."""
     names = [metric.name for metric in metrics]
     measured = {cell.cell: cell for cell in result.cells if any(name in cell.estimates for name in names)}
     if not measured:

@@ -1,4 +1,4 @@
-"""Shortens tables to their worst and best rows, so that they fit a screen."""
+"""Cuts tables to their worst and best rows, to fit a screen."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from crosswind.report.tables.table import OF_INTERVAL, Table
 from crosswind.report.text.format import count
 
 _FEWEST_ROWS = 3
-"""Of a table: the worst cell, a line that says that there are others, and the best."""
+"""The worst cell, a line for the others, and the best."""
 
 
 def cut_to(tables: Sequence[Table], most: int) -> list[Table]:
@@ -25,7 +25,7 @@ def _cut(table: Table, most: int) -> Table:
     ranking = table.ranking
     if ranking is None or (len(table.rows) <= most and len(table.rows) == ranking.total):
         return table
-    # One row says that there are others.
+    # One row stands for the others.
     worst, best = worst_and_best(min(most - 1, len(table.rows)))
     ordered = ranking.worst_first
     shown = [*ordered[:worst], *ordered[len(ordered) - best :]]
@@ -34,7 +34,7 @@ def _cut(table: Table, most: int) -> Table:
 
 
 def _with_rows(table: Table, shown: Sequence[int], worst: int, title: str) -> Table:
-    """The table and its narrower forms with some of their rows, and behind the worst of them a row for the others."""
+    """The table and its narrower forms with some rows, and a row for the others behind the worst ones."""
     gap = ["…", *[""] * (len(table.columns) - 1)]
     rows = [table.rows[row] for row in shown]
     columns = [
@@ -54,7 +54,7 @@ def _with_rows(table: Table, shown: Sequence[int], worst: int, title: str) -> Ta
 
 
 def _rooms(sizes: Sequence[int], most: int) -> list[int]:
-    """How many rows each of some tables gets of `most`: all that it has, or an equal share of what the others leave."""
+    """Each table's number of rows within `most`: all, or an equal share of the rest."""
     rooms = [0] * len(sizes)
     smallest_first = sorted(range(len(sizes)), key=lambda table: sizes[table])
     for place, table in enumerate(smallest_first):

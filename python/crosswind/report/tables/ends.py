@@ -1,4 +1,4 @@
-"""Peers: the programs at both ends of each cell, the transport that was found in use, and what clients counted."""
+"""Peers: the programs at both ends of each cell, the transport found in use, and the clients' counts."""
 
 from crosswind.analysis.result import CellResult, End, Ends, Result
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, sentences, words
@@ -17,7 +17,7 @@ _RETRANSMITTED = (
 
 
 def end_tables(result: Result) -> list[Table]:
-    """A row for each cell in which a peer took part; none without one."""
+    """A row for each cell with a peer."""
     cells = [cell for cell in result.cells if cell.ends is not None]
     if not cells:
         return []

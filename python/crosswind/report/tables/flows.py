@@ -1,4 +1,4 @@
-"""What each flow got of the path, a row for the workload and for the flows of each name beside it."""
+"""Each flow's share of the path, a row for the workload and for each flow name beside it."""
 
 from crosswind.analysis.result import Result
 from crosswind.catalog.path_effect import DIRECTION_NAMES

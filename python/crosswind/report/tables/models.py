@@ -1,4 +1,4 @@
-"""What models predict for each cell, beside what was measured."""
+"""The models' predictions for each cell, beside the measurements."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ _ERRORS_HELP = (
 )
 _ABSENT = "none"
 _NARROW = (0, 1, 5, 7, 8)
-"""The columns of the narrow form."""
+"""The narrow form's columns."""
 
 
 def model_error_tables(result: Result) -> list[Table]:

@@ -1,4 +1,4 @@
-"""What TCP retransmitted over a network that is really there, which stands for the loss that nobody counted."""
+"""TCP's retransmissions over a real network, in place of the uncounted loss."""
 
 from crosswind.analysis.result import Result, Retransmitted
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers

@@ -1,4 +1,4 @@
-"""Exchanges that did not go well, by cause."""
+"""Unsuccessful exchanges, by cause."""
 
 from crosswind.analysis.result import CellResult, Result
 from crosswind.report.tables.table import Table, grouped, invalid_rows, names, numbers, sentences
@@ -25,7 +25,7 @@ def _causes(cell: CellResult) -> str:
 
 
 def _first_errors(cells: list[CellResult]) -> list[str]:
-    """The first error of each cause, each text once with the cells that it concerns."""
+    """Each cause's first error, each text once with its cells."""
     errors = grouped(
         (f"{failures.outcome}: {failures.first_error}", levels(cell.levels))
         for cell in cells

@@ -1,4 +1,4 @@
-"""What precision was asked for, what was reached, and what ended each cell."""
+"""Requested and reached precision, and each cell's end."""
 
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import METRICS
@@ -15,7 +15,7 @@ _HOW_TO_READ = (
 
 
 def precision_tables(result: Result) -> list[Table]:
-    """A table for each metric and statistic whose precision was asked for."""
+    """A table for each metric and statistic with a requested precision."""
     asked = dict.fromkeys((row.metric, row.statistic) for row in result.precisions)
     return [_table(result, metric, statistic) for metric, statistic in asked]
 

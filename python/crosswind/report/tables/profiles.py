@@ -1,4 +1,4 @@
-"""Where the processor time of client and server went: the share of each part."""
+"""The client's and server's processor time: each part's share."""
 
 from crosswind.analysis.result import CellResult, HostCpuProfile, Result
 from crosswind.report.tables.table import Table, names, numbers
@@ -12,7 +12,7 @@ _NOTE = (
 
 
 def profile_tables(result: Result) -> list[Table]:
-    """The share of each part in the samples of each host, where profiles were taken."""
+    """Each part's share in each host's samples, if profiles were taken."""
     parts = profile_parts(result)
     if not parts:
         return []
@@ -29,7 +29,7 @@ def profile_tables(result: Result) -> list[Table]:
 
 
 def hosts_of(cell: CellResult) -> dict[str, HostCpuProfile]:
-    """The hosts of a cell of which samples were taken."""
+    """A cell's hosts with samples."""
     if cell.profile is None:
         return {}
     hosts = {"client": cell.profile.client, "server": cell.profile.server}
@@ -37,7 +37,7 @@ def hosts_of(cell: CellResult) -> dict[str, HostCpuProfile]:
 
 
 def profile_parts(result: Result) -> list[str]:
-    """What processor time is divided into, in the order in which cells name it."""
+    """The parts of processor time, in the cells' order."""
     return list(dict.fromkeys(part for cell in result.cells for host in hosts_of(cell).values() for part in host.parts))
 
 

@@ -1,4 +1,4 @@
-"""Client programs by function, beside what a document published of one."""
+"""Client programs by function, beside a published profile."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _NOTES = (
 
 
 def program_tables(result: Result) -> list[Table]:
-    """For each program a row of its whole time and one for each of its largest functions; published ones below."""
+    """For each program a row for its whole time and one for each of its largest functions; published ones below."""
     timed = [program for program in result.peers if program.time_ns is not None]
     if not timed:
         return []
@@ -60,7 +60,7 @@ def readable(name: str) -> str:
 
 def _program_rows(program: ClientProgram, cell: CellResult, divisor: float) -> list[list[str]]:
     head = " · ".join(filter(None, (levels(cell.levels), program.version)))
-    assert program.time_ns is not None  # The table has those that say how long it took.
+    assert program.time_ns is not None  # The table has only timed programs.
     largest = [function for function in program.functions if function.share >= _MIN_SHARE][:_MAX_FUNCTIONS]
     functions = {readable(function.name): function.own_ns for function in largest}
     estimates = cell.estimates.get(_METRIC)

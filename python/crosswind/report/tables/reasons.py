@@ -1,4 +1,4 @@
-"""Why intervals are absent: each reason once, and one sentence for those that differ in their numbers alone."""
+"""Reasons for absent intervals: each once, and one sentence for those with different numbers only."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,7 +7,7 @@ from crosswind.report.tables.table import grouped
 from crosswind.report.text.format import count_range
 
 _SHORTAGE = re.compile(r"(?P<what>.+) needs (?P<needed>\d+) repetitions, there (?:is|are) (?P<units>\d+): \d+ more")
-"""What `crosswind.stats.design` says where repetitions are too few."""
+"""The message from `crosswind.stats.design` for too few repetitions."""
 _INTERVAL = re.compile(
     r"an interval of (?P<what>.+) needs (?P<needed>[\d\u202f to]+) repetitions, "
     r"there (?:is|are) (?P<units>[^:]+)(?:: .+)?"
@@ -15,7 +15,7 @@ _INTERVAL = re.compile(
 
 
 def merged_reasons(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """For each reason, as a clause, the names of what it is about.
+    """For each reason, as a clause, its subjects' names.
 
     Shortages of one kind are one: "an interval of p95 needs 20 to 110 repetitions, there are 5 to 20".
     """

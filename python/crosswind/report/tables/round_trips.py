@@ -1,4 +1,4 @@
-"""How many round trips exchanges take, a row for each group of cells that differ in delay alone."""
+"""Round trips per exchange, a row for each group of cells with different delays only."""
 
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import METRICS

@@ -1,4 +1,4 @@
-"""The main numbers of a run on one screen: what its workloads are compared by, in the worst and the best cells."""
+"""A run's main numbers on one screen: its workloads' compared metrics, in the worst and the best cells."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,23 +22,23 @@ from crosswind.report.text.format import NOTHING, count, levels, scale_of_metric
 
 _STATISTICS = ("median", "mean", "p95")
 MOST_ROWS = 40
-"""Of a table: more than a screen has lines."""
+"""Rows in a table: more than a screen has lines."""
 
 
 def summary_tables(result: Result) -> list[Table]:
-    """A table for each workload's main metric: all cells, or of many the worst and the best.
+    """A table for each workload's main metric: all cells, or among many the worst and the best.
 
-    Which is the main one, the study's questions say, in their order. The forms of a table are ever narrower; all of
-    them have the statistic that the first question about the metric asks for. `cut_to` cuts them to a screen.
+    The study's questions decide the main one, in order. A table's forms are ever narrower; all have the statistic in
+    the first question about the metric. `cut_to` cuts them to a screen.
     """
     measured: list[tuple[Metric, list[CellResult]]] = []
     left = list(result.cells)
     asked = asked_metrics(result)
-    # What the study asks for; else what a client program says of its exchanges, which tells more than how long it ran.
+    # The study's metrics; else a client program's own times, more informative than its duration.
     for metric in sorted(METRICS.values(), key=lambda metric: _place_in(asked, metric)):
         has_it = [cell for cell in left if metric.name in cell.estimates]
         if metric.compared_in and metric.place is MetricPlace.MAIN and has_it:
-            # A cell in which nothing succeeded has no estimates; it stands with cells of its own kind.
+            # A cell without a success has no estimates; it stands with cells of its own kind.
             measured.append((metric, has_it))
             left = _without(left, has_it)
     if not measured:
@@ -92,7 +92,7 @@ def _table(metric: Metric, cells: Sequence[CellResult], *, kept: str) -> Table:
 
 
 def _badness(metric: Metric, cell: CellResult, kept: str) -> float:
-    """The larger the worse: a cell without a success, then the slowest by the statistic that all forms have."""
+    """The larger the worse: a cell without a success, then the slowest by the statistic common to all forms."""
     estimates = cell.estimates.get(metric.name)
     if estimates is None or not cell.valid:
         return float("inf")
@@ -109,7 +109,7 @@ def _form(
     *,
     intervals: Sequence[str],
 ) -> Table:
-    """The table with some statistics, of which some have their intervals."""
+    """The table with some statistics, some of them with intervals."""
     rows = []
     for cell in cells:
         estimates = cell.estimates.get(metric.name)

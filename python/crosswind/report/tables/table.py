@@ -1,4 +1,4 @@
-"""A table of a report: rows of text under columns, for terminal and page alike."""
+"""A report's table: rows of text under columns, for terminal and page alike."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ _COUNT = re.compile(r"(?<![\w.])(\d+)(?= (?!(?:to|and) \d)[a-z])")
 
 
 OF_INTERVAL = " [95 %]"
-"""Behind the heading of a column in which numbers have intervals."""
+"""Appended to the heading of a column with intervals."""
 
 
 class ColumnKind(Enum):
-    """What a column holds."""
+    """A column's content."""
 
     NAME = "name"
-    """What the row is about. These columns come first."""
+    """The row's subject. These columns come first."""
     NUMBER = "number"
     WORD = "word"
     SENTENCE = "sentence"
@@ -28,34 +28,34 @@ class ColumnKind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading and what it holds."""
+    """A column: its heading and its kind."""
 
     heading: str
     kind: ColumnKind
 
 
 def names(*headings: str) -> list[Column]:
-    """Columns that say what a row is about."""
+    """Columns for a row's subject."""
     return [Column(heading, ColumnKind.NAME) for heading in headings]
 
 
 def numbers(*headings: str) -> list[Column]:
-    """Columns of numbers."""
+    """Number columns."""
     return [Column(heading, ColumnKind.NUMBER) for heading in headings]
 
 
 def words(*headings: str) -> list[Column]:
-    """Columns of single words, such as verdicts."""
+    """Columns with single words, such as verdicts."""
     return [Column(heading, ColumnKind.WORD) for heading in headings]
 
 
 def sentences(*headings: str) -> list[Column]:
-    """Columns of text that may be long."""
+    """Columns with long text."""
     return [Column(heading, ColumnKind.SENTENCE) for heading in headings]
 
 
 class Shown(Enum):
-    """Which renderer shows a table, a sentence or a term: HTML, a terminal, or both. JSON has all of them."""
+    """The renderers of a table, a sentence or a term: HTML, a terminal, or both. JSON has all."""
 
     EVERYWHERE = "everywhere"
     ASIDE = "aside"
@@ -80,9 +80,9 @@ class Shown(Enum):
 
 @dataclass(frozen=True)
 class Ranking:
-    """The rows of a table from the worst to the best, and how many there would be if no row were left out.
+    """A table's rows from the worst to the best, and their full number.
 
-    Those that are left out stand in the middle, behind the first half of `worst_first`.
+    Omitted ones stand in the middle, behind the first half of `worst_first`.
     """
 
     worst_first: Sequence[int]
@@ -94,12 +94,11 @@ class Table:
     """A table of text.
 
     Attributes:
-        marked: rows of cells that are not valid, or worse than they were. better: rows that are better than they were.
-        footnotes: sentences below it: methods, and why numbers are absent.
-        narrow: the same with fewer columns, or with shorter ones, which may have a narrower form itself.
-        help: what its numbers are, which HTML says above it. shown: where. links: by row, what it leads to: texts and
-            addresses, which HTML has in a column of their own. ranking: of a table that may be cut to its worst and its
-            best rows.
+        marked: rows with invalid or worse cells. better: rows with better cells.
+        footnotes: sentences below it: methods, and reasons for absent numbers.
+        narrow: the same with fewer or shorter columns; it may have a narrower form itself.
+        help: its numbers' meaning, printed above it in HTML. shown: where. links: by row: texts and addresses, an own
+            column in HTML. ranking: for cutting to the worst and best rows.
     """
 
     title: str
@@ -116,12 +115,12 @@ class Table:
 
     @property
     def headings(self) -> list[str]:
-        """The headings of its columns."""
+        """Its columns' headings."""
         return [column.heading for column in self.columns]
 
     @property
     def name_columns(self) -> int:
-        """How many leading columns say what a row is about."""
+        """The number of leading columns for a row's subject."""
         return sum(column.kind is ColumnKind.NAME for column in self.columns)
 
 
@@ -133,7 +132,7 @@ class CellNames:
 
     @classmethod
     def of(cls, cells: Iterable[CellResult]) -> "CellNames":
-        """The factors of some cells, in the order of the first cell that has them."""
+        """Some cells' factors, ordered by the first cell with each."""
         return cls(tuple(dict.fromkeys(key for cell in cells for key in cell.levels)))
 
     @property
@@ -147,7 +146,7 @@ class CellNames:
         return names(" · ".join(self._headings))
 
     def row(self, cell: CellResult) -> list[str]:
-        """A cell's level of each factor."""
+        """A cell's level for each factor."""
         return [cell.levels.get(key, NOTHING) for key in self.factors] or [levels(cell.levels)]
 
     @property
@@ -157,12 +156,12 @@ class CellNames:
 
 
 def invalid_rows(cells: Sequence[CellResult]) -> frozenset[int]:
-    """The rows of a table with a row for each cell that are about cells that are not valid."""
+    """Rows with invalid cells, in a table with a row for each cell."""
     return frozenset(row for row, cell in enumerate(cells) if not cell.valid)
 
 
 def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """For each text the names that it is about, each once and in order: to say once what is true of many."""
+    """For each text its subjects' names, each once and in order."""
     groups: dict[str, dict[str, None]] = {}
     for text, name in pairs:
         groups.setdefault(text, {})[name] = None
@@ -170,7 +169,7 @@ def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def grouped_by_wording(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """As `grouped`, and of texts that differ in counts alone one: "the profile rests on only 31 to 78 stacks"."""
+    """As `grouped`, merging texts with different counts only: "the profile rests on only 31 to 78 stacks"."""
     alike: dict[tuple[str, ...], list[tuple[list[str], str]]] = {}
     for text, name in pairs:
         parts = _COUNT.split(text)

@@ -1,4 +1,4 @@
-"""Under which conditions a run measured, in a few lines of words."""
+"""A run's conditions, in a few lines of words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ from crosswind.analysis.result import (
 from crosswind.report.text.format import count_of, quantity, without_middle
 
 MOST_VALUES = 8
-"""Values of a setting that are named one by one; of more, the first and the last, and how many there are."""
+"""Maximum values of a setting named one by one; beyond, the first, the last, and the count."""
 LONGEST_VALUE = 61
-"""Characters of a value that is shown whole."""
+"""Maximum characters of a value shown whole."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: what it is about, and what there is to say."""
+    """One line: its subject and its text."""
 
     about: str
     text: str
 
 
 def condition_lines(conditions: Conditions) -> list[Line]:
-    """Path, workload, hosts, clock, and extent, a line each; of the path one for each direction that differs.
+    """Path, workload, hosts, clock, and extent, a line each; for the path one for each different direction.
 
-    In the place of the path, a network that is really there has several.
+    A real network has several lines in place of the path.
     """
     network = [] if conditions.network is None else network_lines(conditions.network)
     return [
@@ -57,13 +57,13 @@ def _way_text(way: PathConditions) -> str:
 
 
 def scheduled_change_text(change: ChangeConditions) -> str:
-    """What a change does and when: "start 100ms, for 50ms: loss 100%, each way"."""
+    """A change's effect and time: "start 100ms, for 50ms: loss 100%, each way"."""
     when = settings_text(change.when) or "from the start"
     return f"{when}: {settings_text(change.settings)}, {change.direction}" if change.settings else when
 
 
 def network_lines(network: NetworkConditions) -> list[Line]:
-    """A network that is really there: between whom, what its ends are, their clocks, and what is not known of it."""
+    """A real network: its ends, their versions, their clocks, and the unknowns."""
     there = f"crosswind-cell {_listed(network.server_versions)} on Linux {_listed(network.server_kernels)}"
     return [
         Line("Network", f"the real network between this machine and {network.server}; nothing is emulated"),
@@ -120,7 +120,7 @@ def settings_text(settings: Sequence[SettingValues]) -> str:
 
 
 def values_text(setting: SettingValues) -> str:
-    """The values of one setting; of many, the first and the last."""
+    """One setting's values; of many, the first and the last."""
     values = [without_middle(value, LONGEST_VALUE) for value in setting.values]
     if len(values) > MOST_VALUES:
         return f"{values[0]} … {values[-1]} ({len(values)} values)"
@@ -128,14 +128,14 @@ def values_text(setting: SettingValues) -> str:
 
 
 def clock_text(conditions: Conditions) -> str:
-    """The clocks, and the kernels of the hosts."""
+    """The clocks, and the hosts' kernels."""
     names = {"real": "the machine's clock", "virtual": "virtual time"}
     kernels = f"Linux {' and '.join(conditions.kernels)}" if conditions.kernels else ""
     return ", ".join(filter(None, (" and ".join(names[clock] for clock in conditions.clocks), kernels)))
 
 
 def extent_text(conditions: Conditions) -> str:
-    """How often each cell was run, when, and on what machine."""
+    """Each cell's repetitions, the time, and the machine."""
     fewest, most = conditions.repetitions
     times = count_of(most, "repetition") if fewest == most else f"{fewest} to {most} repetitions"
     return ", ".join(filter(None, (f"{times} of each cell", _date(conditions.started), conditions.machine)))

@@ -1,9 +1,9 @@
-"""The number of repetitions that would decide, in words: rounded once, the same everywhere."""
+"""The number of repetitions needed to decide, in words: rounded once, the same everywhere."""
 
 from crosswind.report.text.format import count, count_of
 
 MOST_REPETITIONS = 10_000
-"""Beyond that many, a sentence gives no number of repetitions."""
+"""Maximum number of repetitions in a sentence; beyond, none is given."""
 
 
 def rounded(repetitions: int) -> int:

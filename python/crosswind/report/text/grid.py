@@ -1,4 +1,4 @@
-"""A table as lines of text: the form of it that fits, and what that leaves out."""
+"""A table as lines of text: its fitting form, and the omissions."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ _SHORTEST_LEVEL = 4
 
 
 def form_for(table: Table, width: int) -> Table:
-    """The widest form of a table that fits, else its narrowest. The names of factors give way before numbers do."""
+    """A table's widest fitting form, else its narrowest. Factor names give way before numbers do."""
     while not fits(table, width):
         if fits(_without_factors(table), width):
             return _without_factors(table)
@@ -34,7 +34,7 @@ def fits(table: Table, width: int) -> bool:
 
 
 def with_short_names(table: Table, width: int) -> Table:
-    """The table with the names of its rows cut so that its numbers fit, where that leaves enough of them."""
+    """The table with row names cut to fit, if enough of them stays."""
     widths = _widths(table.headings, table.rows)
     room = width - sum(widths[1:]) - len(GAP) * (len(widths) - 1)
     if table.name_columns != 1 or room < _SHORTEST_NAME or room >= widths[0]:
@@ -44,7 +44,7 @@ def with_short_names(table: Table, width: int) -> Table:
 
 
 def _without_factors(table: Table) -> Table:
-    """The table, with a short heading instead of the names of all factors."""
+    """The table with a short heading instead of all factor names."""
     if table.name_columns != 1 or _BETWEEN_LEVELS not in table.headings[0]:
         return table
     name, *others = table.columns
@@ -52,7 +52,7 @@ def _without_factors(table: Table) -> Table:
 
 
 def left_out(table: Table, form: Table) -> list[str]:
-    """What a narrower form of a table does not have: columns, and the intervals of columns that it has."""
+    """A narrower form's omissions: columns, and its columns' intervals."""
     kept = {_name(heading): heading for heading in form.headings}
     missing = []
     for column in table.columns:
@@ -67,9 +67,9 @@ def left_out(table: Table, form: Table) -> list[str]:
 
 
 def grid_lines(table: Table, width: int | None = None, *, left: Collection[ColumnKind] = _LEFT) -> Iterator[Text]:
-    """The heading and the rows, aligned, what is marked in red, what is better in green.
+    """The heading and the rows, aligned, marked ones in red, better ones in green.
 
-    Args: width: that no line exceeds; None: as wide as it takes. left: what is not aligned as numbers are.
+    Args: width: maximum; None: unlimited. left: kinds aligned left, unlike numbers.
     """
     columns = [TextColumn(column.heading, right=column.kind not in left) for column in table.columns]
     styles = dict.fromkeys(table.better, "green") | dict.fromkeys(table.marked, "red")
@@ -78,7 +78,7 @@ def grid_lines(table: Table, width: int | None = None, *, left: Collection[Colum
 
 
 def paragraph_lines(table: Table, width: int) -> Iterator[Text]:
-    """Each row as a paragraph of its own, for a table that is too wide for the terminal."""
+    """Each row as a paragraph, for a table too wide for the terminal."""
     names = table.name_columns
     for number, row in enumerate(table.rows):
         head = " · ".join(cell for cell in row[:names] if cell)
@@ -102,5 +102,5 @@ def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]
 
 
 def _name(heading: str) -> str:
-    """A column's name without what its heading says of its interval."""
+    """A column's name without its interval's part."""
     return heading.partition(" [")[0]

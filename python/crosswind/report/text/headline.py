@@ -1,4 +1,4 @@
-"""What a run says, in a few sentences: all computed from the result, none chosen by hand."""
+"""A run in a few sentences: all computed from the result, none chosen by hand."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from crosswind.report.text.spent import spent_sentence
 
 _INCOMPLETE = "Incomplete"
 _WITHOUT_RESULT = " failed: "
-"""In the reason of a cell that is not valid: that one of its repetitions has no result."""
+"""Part of an invalid cell's reason: one of its repetitions has no result."""
 
 
 def verdict(result: Result) -> Sentence:
@@ -44,7 +44,7 @@ def verdict(result: Result) -> Sentence:
 
 
 def _of_valid_cells(result: Result) -> Sentence:
-    """The verdict of a complete run whose cells are all valid."""
+    """The verdict on a complete run with only valid cells."""
     warned = any(cell.warnings for cell in result.cells)
     tone = Tone.DOUBTFUL if warned else Tone.GOOD
     failures = _many_failures(result)
@@ -57,7 +57,7 @@ def _of_valid_cells(result: Result) -> Sentence:
 
 
 def _many_failures(result: Result) -> str:
-    """A sentence where more than half of what a cell tried failed, with a space after it; empty otherwise."""
+    """A sentence for more than half of a cell's exchanges failed, with a space after it; else empty."""
     many = [cell for cell in result.cells if 2 * cell.lost > cell.n]
     if not many:
         return ""
@@ -67,10 +67,7 @@ def _many_failures(result: Result) -> str:
 
 
 def doubts_of(result: Result) -> list[Sentence]:
-    """Why cells are not valid and what they warn of, each text once with the cells that it is about.
-
-    What the verdict of the run says already is left out.
-    """
+    """Invalid cells' reasons and warnings, each text once with its cells; without the verdict's."""
     return [Sentence(f"{_DOUBTS[tone]}: {text}", tone) for tone, text in _doubts(result)]
 
 
@@ -98,9 +95,9 @@ def _with_cells(text: str, cells: Sequence[str]) -> str:
 
 
 def headline_sentences(result: Result) -> list[str]:
-    """The run in sentences: what its time was spent on, its extent, and its clock.
+    """The run in sentences: its time breakdown, its extent, and its clock.
 
-    Of a run without a question before them what it shows by itself: estimates, and how what people choose compares.
+    A run without a question begins with its own estimates, and comparisons of the user's choices.
     """
     return [
         *([] if any(showing.answers(result) for showing in showings()) else exploration(result)),
@@ -130,10 +127,10 @@ def _extent(result: Result) -> str:
 
 
 def timer_sentences(result: Result) -> list[str]:
-    """The range of a TCP timer that decides times in virtual time, where every repetition has the same timer phase.
+    """The range of a TCP timer deciding times in virtual time, where every repetition has the same timer phase.
 
-    Source: the timer wheel of Linux at 1000 ticks a second: steps of 8 ms from 64 ms on, of 64 ms from 512 ms
-    on, of 512 ms from 4.1 s on.
+    Source: Linux's timer wheel at 1000 ticks a second: steps of 8 ms from 64 ms on, of 64 ms from 512 ms on, of 512 ms
+    from 4.1 s on.
     """
     hosts = result.conditions.hosts if result.conditions is not None else []
     virtual = [cell for cell in result.cells if cell.clock == "virtual" and _has_dropped(cell)]
@@ -153,7 +150,7 @@ def timer_sentences(result: Result) -> list[str]:
 
 
 def _has_dropped(cell: CellResult) -> bool:
-    """Whether a packet was lost, so that a timer may have ended for it; without a ledger nobody knows."""
+    """Whether a packet was lost, so a timer may have expired for it; unknown without a ledger."""
     ways = (cell.ledger.forward, cell.ledger.reverse) if cell.ledger is not None else ()
     return cell.ledger is None or any(way.corrupted or way.dropped.total for way in ways)
 
@@ -163,7 +160,7 @@ def _longest(cell: CellResult, metric: str) -> float:
 
 
 def _clock(result: Result) -> list[str]:
-    """Which clock the cells had, and how many of them are exact."""
+    """The cells' clock, and the number of exact ones."""
     cells = count_of(len(result.cells), "cell")
     virtual = [cell for cell in result.cells if cell.clock == "virtual"]
     if not result.cells:
@@ -183,9 +180,9 @@ def _clock(result: Result) -> list[str]:
 
 _MOST_CELLS = 3
 _SYN_TIMER_NS = 1e9
-"""The first timer of a SYN: RFC 6298."""
+"""A SYN's first timer: RFC 6298."""
 _SHORTEST_TIMER_NS = 200e6
-"""The minimum of retransmission timers: TCP_RTO_MIN of Linux."""
+"""The minimum retransmission timer: Linux's TCP_RTO_MIN."""
 
 
 def inferred_sentences(result: Result) -> list[str]:
@@ -213,5 +210,5 @@ def _model_sentence(cell: CellResult) -> str | None:
 
 
 def _model_name(model: ModelPrediction) -> str:
-    """Its name as a word: "Mathis" of "Mathis, C = sqrt(3/2)"."""
+    """Its name as a word: "Mathis" from "Mathis, C = sqrt(3/2)"."""
     return model.title.partition(",")[0]

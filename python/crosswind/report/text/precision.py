@@ -1,4 +1,4 @@
-"""How narrow an interval is, against what was asked, in words."""
+"""An interval's width, against its target, in words."""
 
 from crosswind.catalog.precision import CellPrecision, Ended, PrecisionReached
 from crosswind.report.text.format import count_of, quantity
@@ -9,7 +9,7 @@ ENDED = {
     Ended.EXACT: "exact",
     Ended.NO_VALUE: "no interval",
 }
-"""What ended a cell, as tables have it."""
+"""A cell's end, in tables."""
 
 
 def precision_text(state: CellPrecision) -> str:
@@ -42,12 +42,12 @@ def precision_text(state: CellPrecision) -> str:
 
 
 def half_width_text(state: PrecisionReached) -> str:
-    """Half the width of the interval, as the target is written: a share of the value, or a size."""
+    """Half the interval's width, in the target's form: a share of the value, or a size."""
     return _text(state, state.half_width)
 
 
 def asked_text(state: PrecisionReached) -> str:
-    """The half-width that was asked for."""
+    """The requested half-width."""
     return _text(state, state.wanted)
 
 

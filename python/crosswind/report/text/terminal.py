@@ -1,16 +1,15 @@
-"""A page on a terminal. Charts are left out, and what `Shown` says is for HTML alone.
+"""A page on a terminal, without charts and parts shown in HTML alone.
 
-The page of a run is a screen, which has as many lines as a terminal shows at once, below all tables if they are asked
-for:
+A run's page is a screen, as long as the terminal is high, below all tables if requested:
 
     title, verdict
-    answers, banners    what the study asks and what came of it
-    lines, terms        what else there is to say, and the conditions
-    summary             the main numbers: of many cells the worst and the best
-    doubts              why cells are not valid, and warnings, each with its cells
-    what is left out
+    answers, banners    the study's questions and their answers
+    lines, terms        further sentences, and the conditions
+    summary             the main numbers: among many cells the worst and the best
+    doubts              reasons for invalid cells, and warnings, each with its cells
+    omissions
 
-A summary is short enough to be shown whole, with its verdict last, where the reader of a terminal looks first.
+A summary is short enough to be shown whole, with its verdict last, where a terminal's reader looks first.
 """
 
 import textwrap
@@ -42,9 +41,9 @@ _LEFT = (ColumnKind.NAME, ColumnKind.SENTENCE, ColumnKind.WORD)
 
 
 def print_screen(page: Page, console: Console | None = None, *, everything: bool = False) -> None:
-    """Print the page of a run; rich colours it on a terminal only, and not where NO_COLOR is set.
+    """Print a run's page; rich colours it on a terminal only, and not under NO_COLOR.
 
-    Args: everything: every sentence and table of every section, above the screen that sums them up.
+    Args: everything: every section's sentences and tables, above the screen summing them up.
     """
     out = console or Console(highlight=False)
     lines = screen_lines(page, out.width, everything=everything)
@@ -59,9 +58,9 @@ def print_summary(page: Page, console: Console) -> None:
 
 
 def summary_lines(page: Page, width: int | None = None) -> Iterator[Text]:
-    """All lines of a page, with the verdict last. Titles of sections are shown if there are several sections.
+    """All lines of a page, with the verdict last. Section titles are shown if there are several.
 
-    Args: width: that no line exceeds; None: as wide as sentences and tables are.
+    Args: width: maximum; None: as wide as sentences and tables are.
     """
     yield Text(page.title, style="bold")
     yield from _toned(page.lines, width)
@@ -118,7 +117,7 @@ def _head(page: Page, width: int) -> list[Text]:
 
 
 def _answers(page: Page, width: int, most: int | None) -> list[Text]:
-    """What the study asks and what came of it; of the sentences after that as many as have room.
+    """The study's questions and answers, followed by as many sentences as have room.
 
     Args: most: lines of the questions, None for all.
     """
@@ -134,7 +133,7 @@ def _answers(page: Page, width: int, most: int | None) -> list[Text]:
 
 
 def _questions(answers: Sequence[Section], width: int, most: int | None) -> list[Text]:
-    """Every question with its answer; what has no room in full is its verdict alone."""
+    """Every question with its answer; in little room the verdict alone."""
     lines: list[Text] = []
     pairs = [(answer.title, sentence) for answer in answers for sentence in answer.sentences[:1]]
     short = [_question(asks, sentence.short, width) for asks, sentence in pairs]
@@ -168,7 +167,7 @@ def _conditions(page: Page, width: int) -> list[Text]:
 
 def _numbers(summary: Sequence[Table], width: int, room: int) -> list[Text]:
     """The main tables in `room` lines."""
-    # Of each table: a line between it and the one before, a title, a heading, and one on what is left out.
+    # For each table: a line before it, a title, a heading, and one on omissions.
     most = max(_FEWEST_ROWS, room - 4 * len(summary) + 1)
     lines: list[Text] = []
     for table in cut_to(summary, most):
@@ -177,7 +176,7 @@ def _numbers(summary: Sequence[Table], width: int, room: int) -> list[Text]:
 
 
 def _table(table: Table, width: int, *, everything: bool = False) -> list[Text]:
-    """The form of a table that fits. Args: everything: whether nothing is cut: rows below each other have room."""
+    """A table's fitting form. Args: everything: without cuts: rows below each other have room."""
     form = form_for(table, width)
     form = form if everything else with_short_names(form, width)
     is_grid = fits(form, width)
