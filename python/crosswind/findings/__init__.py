@@ -1,4 +1,4 @@
-"""What a study finds, by kind: what is declared of it, how it is judged, and how it is shown.
+"""Findings by kind: declared in a study, judged, and shown.
 
 A kind has a folder with `declare` (its table in a study), `judge` (from samples to a result) and `show` (its words,
 tables and charts). What rules on all of them is `crosswind.decisions`.

@@ -1,4 +1,4 @@
-"""The whole result of a run: what analysis makes of its cells, and the findings of every kind."""
+"""A run's whole result: its cells' analysis, and the findings of every kind."""
 
 import json
 from functools import cache
@@ -12,7 +12,7 @@ from crosswind.findings.judged import judgings
 
 @cache
 def result_model() -> type[Result]:
-    """The model of a result, with a field for each kind of finding."""
+    """The result's model, with a field for each kind of finding."""
     findings: dict[str, Any] = {}
     for judging in judgings():
         kind: Any = judging.result
@@ -21,7 +21,7 @@ def result_model() -> type[Result]:
 
 
 def schema_text() -> str:
-    """The JSON Schema of a result."""
+    """A result's JSON Schema."""
     schema = result_model().model_json_schema(mode="serialization")
     described = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **schema}
     return json.dumps(described, indent=2, ensure_ascii=False) + "\n"

@@ -1,1 +1,1 @@
-"""Figures that a study wants drawn: a metric over the levels of a factor."""
+"""Figures requested by a study: a metric over a factor's levels."""

@@ -1,4 +1,4 @@
-"""Figures that a study asks for: a metric over the levels of a factor, as a chart."""
+"""A study's figures: a metric over a factor's levels, as a chart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,18 +25,18 @@ from crosswind.report.text.format import count_of, interval, observed, quantity,
 from crosswind.text.quantities import SHARE
 
 _MAX_TICKS = 9  # up to so many places along the axis each has its tick
-_LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below
+_LOWEST_SHARE = 1 / 20  # share of a value down to which a logarithmic axis shows an interval reaching 0 or below
 _ONE_SERIES = "all"
 _HOLLOW: dict[str, Any] = {"shape": "diamond", "size": 110, "filled": False, "strokeWidth": 1.8, "opacity": 1}
 _PUBLISHED, _SHARED = "published", "published for several series"
-_STRAIGHT = 36  # characters of all labels together that stand beside each other, on a narrow page too; more are turned
+_STRAIGHT = 36  # maximum characters of all labels side by side, even on a narrow page; more are turned
 
 
 @dataclass(frozen=True)
 class _Mark:
-    """What is drawn at a point: an estimate with its limits, a sample where there are too few, or a published number.
+    """A mark at a point: an estimate with its limits, a sample where there are too few, or a published number.
 
-    `at` is the level as the study has it, `estimate` what the mark says in words.
+    `at`: the level in the study; `estimate`: the mark in words.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class _Mark:
 
 @dataclass(frozen=True)
 class _CurvePoint:
-    """A point of a model's curve."""
+    """A point on a model's curve."""
 
     series: str
     model: str
@@ -64,14 +64,14 @@ class _CurvePoint:
 
 
 def figure_chart(figure: Figure, result: Result) -> Chart:
-    """The chart of a figure of a result."""
+    """The chart for a result's figure."""
     invalid = {cell.cell for cell in result.cells if not cell.valid}
     return _chart(figure, invalid, Colours(cell.levels for cell in result.cells))
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What a figure's layers draw, in the unit in which it is drawn."""
+    """The figure's layers, in the drawn unit."""
 
     marks: list[_Mark]
     curves: list[_CurvePoint]
@@ -80,7 +80,7 @@ class _Drawn:
     @classmethod
     def of(cls, figure: Figure, invalid: set[int]) -> "_Drawn":
         known = [value for point in figure.points for value in (point.estimate.value, *point.observed) if value]
-        # The ticks of a linear axis are of the size of the largest value.
+        # A linear axis has ticks as large as the largest value.
         divisor, unit = scale_of(known if figure.scale == "log" else [max(known, default=0.0)], figure.unit)
         marks = [mark for point in figure.points for mark in _marks(figure, point, divisor, unit, invalid)]
         curves = _curve_points(figure, divisor)
@@ -104,7 +104,7 @@ def _chart(figure: Figure, invalid: set[int], colours: Colours) -> Chart:
 def _mark_layers(figure: Figure, marks: Sequence[_Mark], x: alt.X, y: alt.Y, colour: alt.Color) -> list[Any]:
     """Estimates with their intervals, samples where there are too few, crosses on invalid cells, published numbers.
 
-    Only levels that have an order are joined by a line; those without one stand beside each other.
+    A line joins only ordered levels; others stand beside each other.
     """
     base = alt.Chart(inline(marks)).encode(x=x, color=colour)
     if not figure.x_is_ordered:
@@ -160,7 +160,7 @@ def _marks(figure: Figure, point: FigurePoint, divisor: float, unit: str, invali
 
 
 def _shared_once(marks: Sequence[_Mark]) -> list[_Mark]:
-    """A published number that stands beside several series as one mark, which is none of theirs."""
+    """A published number beside several series, as one mark outside them."""
     values_of: dict[tuple[object, ...], set[str]] = {}
     for mark in marks:
         if mark.kind == _PUBLISHED:

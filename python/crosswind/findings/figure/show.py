@@ -1,4 +1,4 @@
-"""Figures that a study asks for. One that an answer names stands beside that."""
+"""A study's figures. One named by an answer stands beside it."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,1 +1,1 @@
-"""Curves that are fitted to the cells of a study."""
+"""Curves fitted to a study's cells."""

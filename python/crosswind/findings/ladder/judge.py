@@ -24,7 +24,7 @@ class AskedLadder(Stored):
 
 
 def judge_ladders(context: Context) -> list[Ladder]:
-    """The ladders of a run. One of which a run has a single rung is left out."""
+    """A run's ladders, without those with a single rung."""
     asked = map(AskedLadder.model_validate, context.record.asked.get("ladder", ()))
     made = (_ladder(ladder, context) for ladder in asked)
     return [ladder for ladder in made if len(ladder.rungs) > 1]
@@ -47,7 +47,7 @@ def _ladder(asked: AskedLadder, context: Context) -> Ladder:
 def _groups(
     asked: AskedLadder, rungs: Sequence[str], cells: Sequence[CellResult]
 ) -> Iterator[tuple[dict[str, str], list[CellResult]]]:
-    """Cells that differ in the rung alone, from the best rung to the worst, and what they have in common."""
+    """Cells on different rungs only, from the best rung to the worst, and their common levels."""
     groups: dict[tuple[tuple[str, str], ...], list[CellResult]] = {}
     for cell in cells:
         levels = tuple((key, level) for key, level in cell.levels.items() if key != asked.factor)

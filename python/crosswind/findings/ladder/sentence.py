@@ -12,7 +12,7 @@ from crosswind.report.text.format import NOTHING, count, interval, named_levels,
 
 
 def climb_sentence(climb: LadderClimb) -> str:
-    """What breaks, or that nothing does; and how the metric changes from the first rung to the last."""
+    """The failures, if any; and the metric's change from the first rung to the last."""
     first, last = climb.rungs[0], climb.rungs[-1]
     failures = "; ".join(failure.text for failure in climb.breaks) or f"no exchange fails up to {last.rung}"
     name = named_levels(climb.levels)
@@ -22,7 +22,7 @@ def climb_sentence(climb: LadderClimb) -> str:
 
 
 def failed_text(rungs: Sequence[LadderRung], first: int) -> str:
-    """From which rung on exchanges fail."""
+    """The first rung with failed exchanges."""
     rung, last = rungs[first], rungs[-1]
     how_many = f"{_share(rung)} on {rung.rung}"
     if last is not rung:
@@ -32,14 +32,14 @@ def failed_text(rungs: Sequence[LadderRung], first: int) -> str:
 
 
 def unusable_text(rungs: Sequence[LadderRung], first: int) -> str:
-    """From which rung on no exchange succeeds."""
+    """The first rung without a successful exchange."""
     return "no exchange succeeds on any rung" if first == 0 else f"none succeeds from {rungs[first].rung} on"
 
 
 def threshold_text(
     threshold: ThresholdResult, rungs: Sequence[LadderRung], cells: Sequence[ThresholdCell | None], first: int
 ) -> str:
-    """From which rung on a threshold is missed, with the number there and on the rung before."""
+    """The first rung over a threshold, with the number there and on the rung before."""
     cell, before = cells[first], cells[first - 1] if first else None
     assert cell is not None  # It has failed.
     there = f"{threshold_value_text(cell.value, threshold.unit)} on {rungs[first].rung}"
@@ -50,7 +50,7 @@ def threshold_text(
 
 
 def turn_sentence(answer: Answer, rung: str, case: AnswerCase, before: tuple[str, AnswerCase]) -> str:
-    """Where the answer turns, with the numbers that decide on both sides."""
+    """The answer's turning point, with the deciding numbers on both sides."""
     of = "ratio" if answer.scale == "ratio" else "difference"
     now, then = (f"{of} {effect_text(answer, answered.effect)}" for answered in (case, before[1]))
     levels = {key: level for key, level in case.fixed.items() if level != rung}
@@ -70,7 +70,7 @@ def rung_value(climb: LadderClimb, rung: LadderRung) -> str:
 
 
 def failed_on(rung: LadderRung) -> str:
-    """How many exchanges failed on a rung: "12 of 1 000 (1.2 %)"."""
+    """Failed exchanges on a rung: "12 of 1 000 (1.2 %)"."""
     return f"{count(rung.lost)} of {count(rung.n)}" + (f" ({percent(rung.lost / rung.n)})" if rung.lost else "")
 
 

@@ -1,4 +1,4 @@
-"""Ladders: on which rung the study breaks, and every rung's numbers."""
+"""Ladders: the study's breaking rung, and every rung's numbers."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _HOW_TO_READ = (
 
 
 def ladder_table(ladder: Ladder) -> Table:
-    """A row for each rung of each combination of the other levels."""
+    """A row for each rung, for each combination of the other levels."""
     has_levels = any(climb.levels for climb in ladder.climbs)
     rows = []
     for climb in ladder.climbs:
@@ -55,7 +55,7 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
 
 
 def _banners(result: Result) -> Iterator[Sentence]:
-    """A sentence for each combination of levels and each answer that turns; of many, those that break first."""
+    """A sentence for each combination of levels and each turning answer; among many, the earliest breaks."""
     for ladder in result.of(Ladder):
         order = {rung: number for number, rung in enumerate(ladder.rungs)}
         worst_first = sorted(

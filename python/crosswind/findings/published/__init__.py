@@ -1,1 +1,1 @@
-"""Numbers that documents published, beside the measured ones."""
+"""Published numbers, beside the measured ones."""

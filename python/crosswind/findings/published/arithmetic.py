@@ -1,7 +1,7 @@
-"""Arithmetic over the numbers of a document: a formula as text, made of names, numbers and a few functions.
+"""Arithmetic over a document's numbers: a formula as text, made of names, numbers and a few functions.
 
-A number is a float or a list of floats, one for each row of a table; lists of one length are combined row by row. A
-formula comes from a study's file, so that it can do nothing but compute, and cannot take long.
+A number is a float or a list of floats, one for each table row; equally long lists are combined row by row. A formula
+comes from a study file, so it can only compute, and cannot take long.
 """
 
 import ast
@@ -22,15 +22,15 @@ _MOST_N = 1000
 
 
 class FormulaError(ValueError):
-    """What a formula cannot mean, in one clause."""
+    """A formula's error, in one clause."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """One function of formulas.
+    """A function in formulas.
 
-    Attributes: help: what it gives. apply: of its arguments. by_row: whether of each row by itself. draft: what stands
-        for `apply` where a formula is only looked through, of one that takes long.
+    Attributes: help: its value. apply: on its arguments. by_row: whether it acts on each row by itself. draft: a slow
+        function's substitute in a mere check.
     """
 
     help: str
@@ -41,10 +41,10 @@ class Function:
 
 
 def value_of(formula: str, given: Mapping[str, Number], *, draft: bool = False) -> Number:
-    """What a formula comes to.
+    """A formula's value.
 
-    Args:   given: its names. Lists have at most MOST_ROWS numbers. draft: whether only to look it through, in which
-            functions that take long give some number.
+    Args:   given: its names. Lists have at most MOST_ROWS numbers. draft: only check it, with any number from slow
+            functions.
     Raises: FormulaError.
     """
     if len(formula) > MOST_CHARACTERS:
@@ -116,7 +116,7 @@ def _possible(half_widths: Sequence[float], deviations: Sequence[float]) -> list
 
 
 def _explained(half_widths: Sequence[float], deviations: Sequence[float]) -> float:
-    """The largest share of rows whose half widths one sample size and one level give."""
+    """The largest share of half widths explained by one sample size and one level."""
     ratios = _ratios(half_widths, deviations)
     return max(sum(low <= factor <= high for low, high in ratios) for factor in _factors()) / len(ratios)
 
@@ -126,7 +126,7 @@ def _draft(half_widths: Sequence[float], deviations: Sequence[float]) -> list[fl
 
 
 def _ratios(half_widths: Sequence[float], deviations: Sequence[float]) -> list[tuple[float, float]]:
-    """Between what each half width over its standard deviation lies, as both are printed rounded."""
+    """The limits of each half width over its standard deviation, given both printed roundings."""
     return [
         ((width - _rounding(width)) / (sd + _rounding(sd)), (width + _rounding(width)) / (sd - _rounding(sd)))
         for width, sd in zip(half_widths, deviations, strict=True)
@@ -134,7 +134,7 @@ def _ratios(half_widths: Sequence[float], deviations: Sequence[float]) -> list[t
 
 
 def _rounding(number: float) -> float:
-    """Half of the last digit of a number as it is printed. A zero at its end is not known, and errs on its side."""
+    """Half of a printed number's last digit. A zero at its end is lost, and errs on its side."""
     _, _, decimals = repr(number).partition(".")
     return float(0.5 * 10.0 ** -len(decimals))
 

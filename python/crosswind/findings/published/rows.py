@@ -1,4 +1,4 @@
-"""The numbers of a table of `[[published]]`, as the document prints them: one, or many in columns and rows."""
+"""The numbers in a `[[published]]` table, as the document prints them: one, or many in columns and rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ _OF_NUMBERS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "inferred": ((bool,), "true or false"),
     "note": ((str,), "text"),
 }
-"""What a column may have of its row's number, beside a level."""
+"""A row number's possible columns, beside levels."""
 _OF_ONE = ("sd", "ci")
-"""What belongs to one number, and not to several of a row."""
+"""Columns for one number only."""
 _NOTHING = ""
 """Stands in a row where the document has no value."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as it stands there: its levels, where each of them stands, and what is said of it."""
+    """A number as printed: its levels, their places, and its attributes."""
 
     levels: Mapping[str, TomlValue]
     places: Mapping[str, Location]
@@ -39,7 +39,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column. Attributes: level: of the key in its head, of a column that has means at that level."""
+    """A column. Attributes: level: for the key in its head, if it has means at this level."""
 
     name: str
     place: Location
@@ -47,12 +47,12 @@ class _Column:
 
     @property
     def has_means(self) -> bool:
-        """Whether a number of the document stands in it."""
+        """Whether it holds the document's numbers."""
         return self.name == "mean" or self.level is not None
 
 
 def printed_in(table: Mapping[str, Any], place: Location) -> Iterator[Printed]:
-    """Every number of a table as written. Raises: FindingError."""
+    """Every number in a table as written. Raises: FindingError."""
     levels: Mapping[str, TomlValue] = table.get("levels", {})
     places: dict[str, Location] = {key: (*place, "levels", key) for key in levels}
     rows, columns = table.get("rows", ()), list(_columns(table, place))
@@ -140,7 +140,7 @@ def _mean(value: object, place: Location) -> Mapping[str, Any]:
 
 
 def _checked(name: str, value: object, place: Location) -> object:
-    """A value of a column. Raises: FindingError."""
+    """A column's value. Raises: FindingError."""
     types, what = _OF_NUMBERS[name]
     if not isinstance(value, types) or isinstance(value, bool) != (types == (bool,)):
         message = f"{shown(value)} is not {what}"

@@ -1,4 +1,4 @@
-"""Published numbers beside ours, and statements of documents that their own numbers decide."""
+"""Published numbers beside ours, and documents' statements decided by their own numbers."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,9 @@ from crosswind.report.tables.table import Shown, Table, names, numbers, sentence
 from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits, with_unit
 
 _OF_PROGRAMS = "send_time"
-"""The metric of which a document may print the functions."""
+"""The metric with possibly published functions."""
 _NARROW = (0, 1, 3, 4, 5)
-"""The columns of the narrow form."""
+"""The narrow form's columns."""
 _HOW_TO_READ = (
     "Each verdict follows from a formula that the study declares over numbers that the document prints. No measurement "
     "enters it."
@@ -21,7 +21,7 @@ _HOW_TO_READ = (
 
 
 def published_table(result: Result) -> Table | None:
-    """A row for each published number and each cell that it belongs to."""
+    """A row for each published number and each of its cells."""
     published = [each for each in result.of(PublishedResult) if not each.says]
     if not published:
         return None

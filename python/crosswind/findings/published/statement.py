@@ -1,4 +1,4 @@
-"""What a document prints, as a plan keeps it: a number of it, or a statement that its own numbers decide."""
+"""A document's printed number, or a statement decided by its own numbers, as stored in a plan."""
 
 from collections.abc import Mapping
 
@@ -8,23 +8,23 @@ from crosswind.catalog.metrics import METRICS
 from crosswind.decisions.statement import OF_STATEMENT, LevelText, Range, Scale, Statement, Stored, Verdict, Yes
 
 _MOST_NAMED = 6
-"""Numbers that a sentence names."""
+"""Maximum numbers named in a sentence."""
 _ROUNDING = 1e-9
-"""By which share a number may miss a bound, since decimal fractions are rounded."""
+"""Relative tolerance at a bound: decimal fractions are rounded."""
 
 
 class OwnNumber(Stored):
-    """What a formula over a document's numbers comes to. of: which one, empty for the only one."""
+    """The value of a formula over a document's numbers. of: its name, empty for the only one."""
 
     of: str
     value: float
 
 
 class PublishedStatement(Statement):
-    """A statement of a document that its own numbers decide (`asks`), or, without words, that its number is ours too.
+    """A document's statement, decided by its own numbers (`asks`), or, without words, its number's equality with ours.
 
-    Attributes: mean, sd, ci, functions: what is printed, in `unit`; half the width of its interval; its parts by
-        function. levels: of its cells. value, what, numbers: what decides, in symbols and in words, and its value.
+    Attributes: mean, sd, ci, functions: as printed, in `unit`; half the width of its interval; its parts by function.
+        levels: its cells'. value, what, numbers: the deciding formula, in symbols and in words, and its value.
     """
 
     asks: str = ""
@@ -44,7 +44,7 @@ class PublishedStatement(Statement):
 
     @property
     def theirs(self) -> float | None:
-        """The number that the document prints, in the unit of its metric; None of a statement in words."""
+        """The printed number, in its metric's unit; None for a statement in words."""
         return self.in_metric(self.mean)
 
     @property
@@ -53,7 +53,7 @@ class PublishedStatement(Statement):
         return super().range if self.theirs is None else Range(self.theirs, self.theirs)
 
     def in_metric(self, number: float | None) -> float | None:
-        """A printed number in the unit of its metric."""
+        """A printed number in its metric's unit."""
         return None if number is None else number * METRICS[self.metric].unit.scales[self.unit]
 
     def holds_of(self, number: float) -> bool:
@@ -68,7 +68,7 @@ class PublishedStatement(Statement):
 
     @property
     def sentence(self) -> str:
-        """The verdict, the statement, what the numbers come to, and what they had to be."""
+        """The verdict, the statement, its numbers' values, and the required range."""
         needed = self.range.in_words(lambda end: _text(end, self.unit))
         return (
             f"{OF_STATEMENT[self.verdict]}: “{self.asks.rstrip('.')}”: {self.what} {self._in_words()}; the statement "

@@ -1,1 +1,1 @@
-"""Questions of a study, and statements of documents: a number and the range in which it has to lie."""
+"""A study's questions, and documents' statements: a number and its required range."""

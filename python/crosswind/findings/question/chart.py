@@ -1,4 +1,4 @@
-"""What shows a question's answer: the levels that it compares, each with its interval."""
+"""An answer's chart: the compared levels, each with its interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +21,11 @@ from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import interval, varied_levels, with_unit
 
 MAX_CASES = 12
-"""Cases that are drawn; the table has all."""
+"""Maximum cases drawn; the table has all."""
 
 
 def answer_chart(answer: Answer, result: Result) -> Chart | None:
-    """The figure that the study names for an answer, else one of what is compared; None where nothing has a number."""
+    """The figure named by the study for an answer, else one with the comparison; None without any number."""
     named = next((figure for figure in result.of(Figure) if figure.title == answer.figure), None)
     if named is not None:
         return figure_chart(named, result)
@@ -58,7 +58,7 @@ def _forest(answer: Answer) -> Chart | None:
 
 @dataclass(frozen=True)
 class _Mark:
-    """A level in a case: its number with both ends of its interval, which a value without one shares with itself."""
+    """A level in a case: its number with its interval's ends; without an interval both are the number."""
 
     row: str
     colour: str

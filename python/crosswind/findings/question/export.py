@@ -20,11 +20,11 @@ _STATEMENT_COLUMNS = ("verdict", "says", "source", "metric", "statistic", "scale
 
 
 def answers_frame(result: Result) -> pl.DataFrame:
-    """One row for each case of each question; one for a question without cases, whose numbers are null.
+    """One row for each case of each question; one with null numbers for a question without cases.
 
-    Columns: asks, sentence and answer (of the question), case (its other levels), verdict (of the case), metric,
-    statistic, scale and unit of the effect, reference and other (levels), reference_value and other_value in the
-    metric's unit, effect with its limits, p_yes and p_no (Holm), repetitions, needed (repetitions that would decide).
+    Columns: asks, sentence and answer (the question's), case (its other levels), verdict (the case's), metric,
+    statistic, the effect's scale and unit, reference and other (levels), reference_value and other_value in the
+    metric's unit, effect with its limits, p_yes and p_no (Holm), repetitions, needed (to decide).
     """
     rows = [
         {

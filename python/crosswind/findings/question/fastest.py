@@ -1,4 +1,4 @@
-"""What a run comes to in its last line: how many times as fast one level is as another.
+"""A run's last line: the ratio between two levels' speeds.
 
 webtransport is 1.02 [1.01, 1.03] times as fast as websocket
 """
@@ -20,7 +20,7 @@ MOST_LINES = 4
 
 
 def last_lines(result: Result) -> list[str]:
-    """A line for each case of the first question, where that compares times or rates; the others are counted."""
+    """A line for each case of the first question, if it compares times or rates; the others are counted."""
     answer = next(iter(answered(result)), None)
     if answer is None or answer.scale != "ratio" or not _is_speed(metric_of_answer(answer)):
         return []
@@ -32,7 +32,7 @@ def last_lines(result: Result) -> list[str]:
 
 
 def _is_speed(metric: Metric) -> bool:
-    """Whether less time, or a higher rate, is what people call fast: of what was counted beside exchanges it is not."""
+    """Whether a metric means speed, by time or rate: counts beside exchanges do not."""
     return metric.unit in (TIME, RATE) and metric.per is not Per.COUNTED
 
 

@@ -38,16 +38,16 @@ from crosswind.report.text.format import (
 from crosswind.text.quantities import RATE, TIME
 
 _MOST_NAMED = 4
-"""Cases that a sentence names."""
+"""Maximum cases named in a sentence."""
 
 
 def answered(result: Result) -> list[Answer]:
-    """The questions of which a run has the cells, as far as they were executed."""
+    """The questions with executed cells."""
     return [answer for answer in result.of(Answer) if answer.cases and not answer.source]
 
 
 def not_asked(result: Result) -> str | None:
-    """The questions of which a run does not have the cells, as a quick variant may not; None without one."""
+    """The questions without cells in the run, as in a quick variant; None without one."""
     absent = [answer for answer in result.of(Answer) if not answer.cases and not answer.source]
     if not absent:
         return None
@@ -56,7 +56,7 @@ def not_asked(result: Result) -> str | None:
 
 
 def answer_sentence(answer: Answer) -> str:
-    """The verdict, what was measured, from how many repetitions, and what would decide where nothing is decided."""
+    """The verdict, the measurement, its repetitions, and the remedy if undecided."""
     if answer.source or answer.yes == "within" or not has_reference(answer):
         return statement_sentence(answer)
     if not answer.cases:
@@ -68,27 +68,27 @@ def answer_sentence(answer: Answer) -> str:
 
 
 def has_reference(answer: Answer) -> bool:
-    """Whether all that is compared is compared with one level."""
+    """Whether everything is compared with one level."""
     if answer.scale not in ("ratio", "difference"):
         return False
     return len({None if case.reference is None else case.sides[0].level for case in answer.cases}) <= 1
 
 
 def case_name(answer: Answer, case: AnswerCase) -> str:
-    """In what a case differs from the others: "delay 15ms", "delay 15ms, quic"; empty for the only one."""
+    """A case's distinction: "delay 15ms", "delay 15ms, quic"; empty for the only one."""
     is_one_of_several = len({other.sides[1].level for other in answer.cases if other.other}) > 1
     level = named_level(str(answer.factor), case.sides[1].level) if is_one_of_several else ""
     return ", ".join(filter(None, (place_name(answer, case), level)))
 
 
 def place_name(answer: Answer, case: AnswerCase) -> str:
-    """The levels, but for those that are compared, in which a case differs from the others of its question."""
+    """A case's distinguishing levels within its question, without the compared ones."""
     varied = [key for key in case.fixed if len({other.fixed.get(key) for other in answer.cases}) > 1]
     return ", ".join(named_level(key, case.fixed[key]) for key in varied)
 
 
 def _one(answer: Answer, case: AnswerCase) -> str:
-    """Of the only case of a question."""
+    """A question's only case."""
     if case.effect.is_of_most and not case.constant:
         return _of_most(answer, case)
     sides = (case.sides[1], case.sides[0])
@@ -110,7 +110,7 @@ def _one(answer: Answer, case: AnswerCase) -> str:
 
 
 def _of_most(answer: Answer, case: AnswerCase) -> str:
-    """Of what most repetitions do: in how many of them, and the median of their effects; nothing of a mean of all."""
+    """Most repetitions: their number, and their effects' median; nothing about a mean."""
     other, reference = (
         f"{with_level(answer, side.level)}{_of_repetitions(answer, side)}" for side in (case.sides[1], case.sides[0])
     )
@@ -131,7 +131,7 @@ def _of_most(answer: Answer, case: AnswerCase) -> str:
 
 
 def _of_repetitions(answer: Answer, side: AnswerSide) -> str:
-    """Between what the repetitions of a level lie: " (2.79 to 16.1 Mbit/s)"; empty where it is not known."""
+    """The range of a level's repetitions: " (2.79 to 16.1 Mbit/s)"; empty if unknown."""
     unit = metric_of_answer(answer).unit
     ends = (side.value.value, side.value.value) if side.value.is_exact else side.value.spread
     if unit not in (TIME, RATE) or ends is None or ends[1] is None:
@@ -141,7 +141,7 @@ def _of_repetitions(answer: Answer, side: AnswerSide) -> str:
 
 
 def _why_missing(answer: Answer, sides: Sequence[AnswerSide]) -> str:
-    """Why levels have no number, each reason once; whose it is where it is one level's."""
+    """Reasons for missing numbers, each once; with the level if it is one's."""
     reasons = dict.fromkeys(side.value.reason or "it has no value" for side in sides)
     if len(sides) > 1 and len(reasons) == 1:
         return next(iter(reasons))
@@ -168,7 +168,7 @@ def _extent(case: AnswerCase) -> str:
 
 
 def _failed(answer: Answer, case: AnswerCase) -> str:
-    """Exchanges that a mean is without."""
+    """Failed exchanges, missing from a mean."""
     is_of_successes = metric_of_answer(answer).per is Per.EXCHANGE and STATISTICS[answer.statistic].quantile is None
     failed = [side for side in (case.sides[1], case.sides[0]) if side.failed]
     if not failed or not is_of_successes:
@@ -178,7 +178,7 @@ def _failed(answer: Answer, case: AnswerCase) -> str:
 
 
 def _doubts(cases: Sequence[AnswerCase]) -> str:
-    """Of how many cases a cell must not be trusted."""
+    """The number of cases with an untrustworthy cell."""
     doubtful = sum(not (case.sides[0].valid and case.sides[1].valid) for case in cases)
     if not doubtful:
         return ""
@@ -202,7 +202,7 @@ def _would_take(case: AnswerCase) -> str:
 
 
 def _several(answer: Answer) -> str:
-    """Of a question with several cases: how many of each verdict, and from where to where the effect goes."""
+    """A question with several cases: counts by verdict, and the effects' range."""
     cases = answer.cases
     few = max(case.pairs for case in cases) < FEW and not any(case.effect.is_exact for case in cases)
     head = _counts(answer)
@@ -223,7 +223,7 @@ def _several(answer: Answer) -> str:
 
 
 def _most_of(cases: Sequence[AnswerCase]) -> str:
-    """Of which cases the answer is about most repetitions."""
+    """The cases with an answer about most repetitions."""
     number = sum(case.effect.is_of_most and not case.constant for case in cases)
     if not number:
         return ""
@@ -247,7 +247,7 @@ def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
 
 
 def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
-    """What was measured of all cases, from the smallest to the largest: " (3.13 to 84.3 against 94.1 Mbit/s)"."""
+    """The range of all cases' measurements: " (3.13 to 84.3 against 94.1 Mbit/s)"."""
     sides = [[case.sides[1] for case in cases], [case.sides[0] for case in cases]]
     values = [[side.value.value for side in group if side.value.value is not None] for group in sides]
     unit = metric_of_answer(answer).unit
@@ -260,7 +260,7 @@ def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
 
 
 def _counts(answer: Answer) -> str:
-    """How many cases have which verdict, the cases by name where they are few."""
+    """Counts by verdict, with the cases' names if few."""
     groups = {
         verdict: [case for case in answer.cases if case.verdict == verdict] for verdict in ("yes", "no", "cannot tell")
     }

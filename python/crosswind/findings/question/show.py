@@ -1,4 +1,4 @@
-"""Questions with their answers and figures, and what documents say with the numbers that decide."""
+"""Questions with their answers and figures, and documents' statements with the deciding numbers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -67,7 +67,7 @@ def answer_table(answer: Answer) -> Table | None:
 
 
 def _of_numbers(answer: Answer) -> Table:
-    """Of a question about single cells, about a law, or about every two levels: the number that decides each case."""
+    """A question about single cells, about a law, or about every two levels: each case's deciding number."""
     columns = [
         *names("at", "compared"),
         *numbers("measured [95 %]", "needed"),
@@ -87,7 +87,7 @@ def _of_numbers(answer: Answer) -> Table:
 
 
 def _decision(case: AnswerCase) -> list[str]:
-    """What became of a case, under _DECISION."""
+    """A case's outcome, under _DECISION."""
     return [
         count(case.pairs) if not case.effect.is_exact else EXACT,
         p_value(case.p_no if case.verdict == "no" else case.p_yes),
@@ -103,7 +103,7 @@ def _of_cases(answer: Answer, columns: list[Column], rows: list[list[str]]) -> T
 
 
 def statement_tables(result: Result) -> list[Table]:
-    """A table of all verdicts on what documents say, and one of every comparison behind them."""
+    """A table with all verdicts on documents' statements, and one with every comparison behind them."""
     statements = _statements(result)
     if not statements:
         return []
@@ -152,7 +152,7 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
 
 
 def _short(answer: Answer) -> str:
-    """The verdict; of an undecided question also the estimate and the option that would decide it."""
+    """The verdict; for an undecided question also the estimate and the deciding option."""
     verdict = str(answer.sentence).partition(":")[0]
     if answer.verdict != "cannot tell" or not answer.cases:
         return f"{verdict}."
@@ -185,7 +185,7 @@ def _remarks(result: Result) -> Iterator[Sentence]:
 
 
 def _tally(statements: Sequence[Answer]) -> str:
-    """How many statements hold; each has a sentence of its own."""
+    """The number of true statements; each has its own sentence."""
     counts: Counter[str] = Counter(statement.verdict for statement in statements)
     holding, failing, open_ = (counts[verdict] for verdict in OF_STATEMENT)
     total = len(statements)
@@ -200,7 +200,7 @@ def _tally(statements: Sequence[Answer]) -> str:
 
 
 def _all(total: int, *, holding: bool, failing: bool) -> str:
-    """That all statements have one verdict."""
+    """The sentence for a verdict common to all statements."""
     if holding:
         return "The document's statement holds." if total == 1 else f"All {count(total)} statements of documents hold."
     if failing:

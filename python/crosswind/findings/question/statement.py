@@ -1,4 +1,4 @@
-"""What documents say, and what is about single cells, laws or models: a verdict in one sentence, made by rule."""
+"""Sentences for documents' statements, and for questions about single cells, laws or models, made by rule."""
 
 import math
 from collections import Counter
@@ -30,7 +30,7 @@ OF_QUESTION = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": 
 
 
 def statement_sentence(answer: Answer) -> str:
-    """The verdict, what a document says, the number that decides it, and what it needed to be."""
+    """The verdict, the document's statement, the deciding number, and its required range."""
     says = f"{(OF_STATEMENT if answer.source else OF_QUESTION)[answer.verdict]}: "
     if answer.source:
         says += f"“{answer.asks.rstrip('.')}”: "
@@ -50,14 +50,14 @@ def statement_sentence(answer: Answer) -> str:
 
 
 def decisive_case(answer: Answer) -> AnswerCase | None:
-    """The case that decides: of those with the answer's verdict, the one that is deepest outside the range, or that is
-    nearest to its end."""
+    """The deciding case: among those with the answer's verdict, the one deepest outside the range, or nearest to its
+    end."""
     cases = [case for case in answer.cases if case.verdict == answer.verdict] or answer.cases
     return min(cases, key=lambda case: _room(answer, case), default=None)
 
 
 def compared(answer: Answer, case: AnswerCase) -> str:
-    """The two levels of a case: "500p / 50p", "25mbit − 6mbit", "1% to 2%"; of a single cell a dash."""
+    """A case's two levels: "500p / 50p", "25mbit − 6mbit", "1% to 2%"; a dash for a single cell."""
     if case.reference is None:
         return NOTHING
     reference, other = (side.level for side in case.sides)
@@ -67,7 +67,7 @@ def compared(answer: Answer, case: AnswerCase) -> str:
 
 
 def number_text(answer: Answer, case: AnswerCase) -> str:
-    """The number of a case with its interval and its unit."""
+    """A case's number with its interval and its unit."""
     if case.effect.value is None and case.effect.low is None:
         return NOTHING
     divisor, unit = _scale(answer, case)
@@ -75,7 +75,7 @@ def number_text(answer: Answer, case: AnswerCase) -> str:
 
 
 def needed(answer: Answer) -> str:
-    """The range that its number has to lie in."""
+    """Its number's required range."""
     return Range(answer.low, answer.high, answer.inside, answer.is_open).in_words(partial(_bound, answer))
 
 
@@ -94,11 +94,11 @@ _TALLY = {
     "no": ("contradicts it", "contradict it"),
     "cannot tell": ("cannot tell", "cannot tell"),
 }
-"""What one comparison does, and what several do."""
+"""Verbs for one comparison, and for several."""
 
 
 def more_text(cases: Sequence[AnswerCase], *, of_all: bool = False) -> str:
-    """How many more repetitions would decide what is not decided. Args: of_all: those that are by themselves too."""
+    """Further repetitions needed by undecided cases. Args: of_all: also by those decided by themselves."""
     open_ = [case for case in cases if of_all or case.verdict == "cannot tell"]
     where = "where it cannot tell, " if len(cases) > len(open_) else ""
     known = [more for case in open_ if case.pairs and (more := more_than(case.needed, case.pairs)) is not None]
@@ -125,7 +125,7 @@ def asking_for(repetitions: int, cases: Sequence[AnswerCase]) -> str:
 
 
 def _measured(answer: Answer, case: AnswerCase) -> str:
-    """What was measured of a case, as a clause."""
+    """A case's measurement, as a clause."""
     what = what_of(answer)
     named = named_levels(case.fixed)
     effect, where = _effect_in_words(answer, case), f" ({named})" if named else ""

@@ -1,1 +1,1 @@
-"""Thresholds: a number that fails the run where it is beyond its bound."""
+"""Thresholds: a number failing the run beyond its bound."""

@@ -13,18 +13,18 @@ from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult, 
 from crosswind.findings.threshold.sentence import threshold_sentence
 
 VERDICTS: dict[Verdict, ThresholdVerdict] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
-"""Of a threshold, by that of the statement that its bound is kept."""
+"""A threshold's verdict, from that on the statement of a kept bound."""
 
 
 def judge_thresholds(context: Context) -> list[ThresholdResult]:
-    """What became of every threshold of a run."""
+    """The verdict on every threshold of a run."""
     return judged(
         [Statement.model_validate(stored) for stored in context.record.asked.get("threshold", ())], context.data
     )
 
 
 def judged(thresholds: Sequence[Statement], data: Sequence[CellData]) -> list[ThresholdResult]:
-    """What became of some thresholds together: statements that bounds are kept."""
+    """The verdicts on some thresholds together, as statements of kept bounds."""
     matching = [_cells_of(threshold, data) for threshold in thresholds]
     numbers = [
         [_number(threshold, cell) for cell in cells] for threshold, cells in zip(thresholds, matching, strict=True)

@@ -1,4 +1,4 @@
-"""Thresholds: what became of each, and of each cell that it is about."""
+"""Thresholds: each one's verdict, and each of its cells'."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ _HOW_TO_READ = (
 
 
 def threshold_table(result: Result) -> Table | None:
-    """A row for each cell of each threshold."""
+    """A row for each threshold's cells."""
     rows = [
         [
             WORDS[cell.verdict],
@@ -44,7 +44,7 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
 
 
 def _banners(result: Result) -> Iterator[Sentence]:
-    """A sentence for each threshold; of many, those that are kept have one together."""
+    """A sentence for each threshold; among many, one for all kept ones."""
     thresholds = result.of(ThresholdResult)
     kept = [threshold for threshold in thresholds if threshold.verdict == "pass"]
     is_short = len(thresholds) > _MOST_SENTENCES and len(kept) > 1
