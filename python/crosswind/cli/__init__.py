@@ -172,7 +172,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _usage_problem(error: click.UsageError) -> tuple[str, str]:
-    """A usage error's message and hint."""
     where = error.ctx.command_path if error.ctx else "crosswind"
     return error.format_message(), f"`{where} --help` lists what there is"
 

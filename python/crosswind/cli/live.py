@@ -215,7 +215,6 @@ def _measured(ends: _Ends, amount: "TransferAmount | None") -> "tuple[Goodput, .
 
 
 def _probe(ends: _Ends, port: int | None, transport: str | None) -> "Probe":
-    """Opens the probes. Raises: CrosswindError."""
     if transport is not None:
         from crosswind.catalog import catalog
         from crosswind.cell.binary import find_binary
@@ -253,7 +252,6 @@ def _view(watch: "Watch", subject: "Subject") -> "View":
 
 
 def _served(session: "LiveSession", subject: "Subject", address: str) -> AbstractContextManager[None]:
-    """Serves a session's metrics. Raises: CrosswindError."""
     from crosswind.live.metrics import Metrics, parse_address
 
     served_at = parse_address(address)

@@ -74,7 +74,7 @@ def _apart(paragraphs: list[str]) -> Iterator[str]:
 
 
 def _epilog(text: str) -> Iterator[str]:
-    """A paragraph marked for click as preformatted (`\b`) keeps its lines."""
+    """A paragraph marked for click as preformatted (`\\b`) keeps its lines."""
     for part in filter(None, (part.strip("\n") for part in text.split("\n\n"))):
         kept = part.lstrip().startswith("\b")
         lines = [_plain(line) for line in part.replace("\b\n", "").replace("\b", "").splitlines()]

@@ -67,7 +67,6 @@ def command(server: str, named: str | None, as_json: bool, token_file: Path | No
 
 
 def _transports(named: str | None) -> list[str]:
-    """Transports to try. Raises: UsageError for an unknown one."""
     known = list(catalog().transports)
     if named is None:
         return known

@@ -158,7 +158,6 @@ def _every_address() -> str:
 
 
 def _data_port(port: int, data_port: int | None) -> int:
-    """The port for measured traffic. Raises: UsageError."""
     if data_port is None and port == 65535:
         raise UsageError("no data port follows port 65535", hint="name one: --data-port PORT")
     if data_port == port:

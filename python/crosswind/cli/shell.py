@@ -39,7 +39,6 @@ def command(**given: Any) -> int:
 
 
 def _greeting(given: dict[str, str], server: str | None) -> str:
-    """The shell's essentials, in one line."""
     address = _SERVER.get(given.get("path.family", "ipv4"), "")
     port = given.get("workload.port", str(PORT) if "{port}" in (server or "") else "")
     where = f"{address}, port {port}" if port else address

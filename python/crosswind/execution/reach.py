@@ -101,7 +101,6 @@ def _cell(server: str, transport: str) -> dict[str, Any]:
 
 
 def _obstacle(transport: str, finished: Finished) -> str:
-    """The failure's reason, from the first outcome."""
     carrier = "TCP" if catalog().transports[transport].carrier is Carrier.TCP else "UDP"
     where = carrier if finished.network is None else f"{carrier} {finished.network.data_port}"
     outcome = finished.samples.outcomes[0]

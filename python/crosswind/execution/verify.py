@@ -211,7 +211,6 @@ def compare_cells(key: str, before: Path, after: Path) -> RerunComparison:
 
 
 def _schemas(directory: Path) -> dict[str, pl.Schema]:
-    """Column types by table in a directory."""
     tables = (name for name in _names(directory) if name.endswith(_TABLE))
     return {name: pl.Schema(pl.read_parquet_schema(io.BytesIO(read_inside(directory, name)))) for name in tables}
 

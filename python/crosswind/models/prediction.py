@@ -131,7 +131,6 @@ def _capped(model: Model, cell: Situation, uncapped: float | None) -> tuple[floa
 
 
 def _inputs(cell: Situation) -> dict[str, float]:
-    """A prediction's known inputs, with units in their names."""
     inputs = {
         "loss": cell.loss,
         "rtt_s": cell.rtt_s,

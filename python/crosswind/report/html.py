@@ -98,7 +98,6 @@ def _hash(text: str) -> str:
 
 
 def _scripts(markup: Markup, scripts: Sequence[str]) -> str:
-    """The chart scripts; nothing on a page without any."""
     if not scripts:
         return ""
     specifications = json.dumps(markup.specifications, ensure_ascii=False, separators=(",", ":"))

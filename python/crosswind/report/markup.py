@@ -173,7 +173,6 @@ class Markup:
 
 
 def _banner(said: Sentence) -> str:
-    """A sentence in its tone's banner."""
     return f'<div class="banner {said.tone.value}">{_with_code(escaped(said.text))}</div>\n'
 
 
@@ -202,7 +201,6 @@ def _sentence(sentence: Sentence) -> str:
 
 
 def _terms(pairs: Iterable[tuple[str, str]]) -> str:
-    """A list of terms and their values."""
     terms = "".join(f"<dt>{escaped(term)}</dt><dd>{escaped(text)}</dd>" for term, text in pairs)
     return f"<dl>{terms}</dl>"
 

@@ -169,7 +169,6 @@ def _metadata(
 
 
 def _folders(run: StoredRun) -> dict[str, tuple[str, str]]:
-    """A run's folders, each with a title and a description."""
     return {name: said for name, said in _FOLDERS.items() if (run.directory / name).is_dir()}
 
 
@@ -195,7 +194,6 @@ def _software(provenance: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _variables(result: Result) -> Iterator[dict[str, Any]]:
-    """Each factor, with its levels."""
     for key, levels in _factors(result).items():
         yield {"@id": f"#factor-{key}", "@type": "PropertyValue", "name": key, "value": levels}
 

@@ -120,7 +120,6 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 
 def _latest_first(examined: Sequence[Listed]) -> list[Listed]:
-    """Runs, the latest first, then the rest."""
     runs = sorted((run for run in examined if isinstance(run, ListedRun)), key=lambda run: run.started, reverse=True)
     return [*runs, *(other for other in examined if isinstance(other, Unreadable))]
 

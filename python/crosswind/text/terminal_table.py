@@ -86,7 +86,6 @@ def table_width(widths: Collection[int]) -> int:
 
 
 def _leave_out(columns: Sequence[TextColumn], widths: dict[int, int], width: int) -> None:
-    """Leaves out spare columns until the others fit."""
     spare = sorted((column.spare, place) for place, column in enumerate(columns) if column.spare)
     for _, place in spare:
         if table_width(widths.values()) > width:

@@ -146,8 +146,6 @@ def application(root: Path, *, token: str, port: int) -> Guard:
 
 
 def _pages(root: Path) -> list[Route]:
-    """Pages written by commands: reports, explanations, comparisons."""
-
     async def report(request: Request) -> Response:
         directory = runs.run_named(request.path_params["name"], root)
         run = runs.summary(await run_in_threadpool(examine_directory, directory))

@@ -138,7 +138,6 @@ def open_log(log: Path, flags: int = os.O_APPEND) -> BufferedWriter:
 
 
 def _command(*arguments: str) -> Sequence[str]:
-    """The argument list of a command. Raises: UsageError for an impossible word."""
     wrong = next((word for word in arguments if not _is_word(word)), None)
     if wrong is not None:
         hint = f"type it anew: up to {_MOST_WORD_BYTES:,} bytes, without hidden characters"
@@ -169,7 +168,6 @@ async def _going_on(process: asyncio.subprocess.Process, directory: Path) -> Non
 
 
 def _complaint(said: str) -> CrosswindError:
-    """The last error printed by a command."""
     errors = re.findall(r"^error: (.*)(?:\nhint: (.*))?", said, re.MULTILINE)
     message, hint = errors[-1] if errors else (said.strip()[-400:] or "the command failed", "")
     return UsageError(message, hint=hint or None)

@@ -28,7 +28,6 @@ def listed(root: Path) -> list[dict[str, Any]]:
 
 
 def _answer(directory: Path) -> str:
-    """A run's short answer from its report; empty without one."""
     with suppress(OSError), reader_inside(directory, REPORT) as page:
         return description_in(page)
     return ""

@@ -476,7 +476,6 @@ def _interrupts_held_back() -> Iterator[list[int]]:
 
 
 def _failure_of(error: BaseException) -> Failure:
-    """A task's exception as a cell's failure."""
     kind = type(error).__name__
     if kind == "KilledWorker":
         return Failure(

@@ -55,8 +55,6 @@ class _Mark:
 
 @dataclass(frozen=True)
 class _CurvePoint:
-    """A point on a model's curve."""
-
     series: str
     model: str
     x: float | str

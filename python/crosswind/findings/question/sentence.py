@@ -260,7 +260,6 @@ def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
 
 
 def _counts(answer: Answer) -> str:
-    """Counts by verdict, with the cases' names if few."""
     groups = {
         verdict: [case for case in answer.cases if case.verdict == verdict] for verdict in ("yes", "no", "cannot tell")
     }

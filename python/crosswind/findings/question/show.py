@@ -87,7 +87,6 @@ def _of_numbers(answer: Answer) -> Table:
 
 
 def _decision(case: AnswerCase) -> list[str]:
-    """A case's outcome, under _DECISION."""
     return [
         count(case.pairs) if not case.effect.is_exact else EXACT,
         p_value(case.p_no if case.verdict == "no" else case.p_yes),
@@ -185,7 +184,6 @@ def _remarks(result: Result) -> Iterator[Sentence]:
 
 
 def _tally(statements: Sequence[Answer]) -> str:
-    """The number of true statements; each has its own sentence."""
     counts: Counter[str] = Counter(statement.verdict for statement in statements)
     holding, failing, open_ = (counts[verdict] for verdict in OF_STATEMENT)
     total = len(statements)

@@ -125,7 +125,6 @@ def asking_for(repetitions: int, cases: Sequence[AnswerCase]) -> str:
 
 
 def _measured(answer: Answer, case: AnswerCase) -> str:
-    """A case's measurement, as a clause."""
     what = what_of(answer)
     named = named_levels(case.fixed)
     effect, where = _effect_in_words(answer, case), f" ({named})" if named else ""

@@ -47,8 +47,6 @@ class _Point:
 
 @dataclass(frozen=True)
 class _Predicted:
-    """A model's prediction at a loss, %."""
-
     loss: float
     model: str
     value: float

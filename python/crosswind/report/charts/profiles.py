@@ -51,7 +51,6 @@ class _Bar:
 
 
 def _bar_names(cell: CellResult, own: Mapping[str, str]) -> dict[str, str]:
-    """Each host's bar name. Args: own: the cell's naming levels."""
     return {host: row_name(cell, own, host) for host in hosts_of(cell)}
 
 

@@ -58,7 +58,6 @@ def drop_tables(result: Result) -> list[Table]:
 
 
 def _hop_table(result: Result) -> list[Table]:
-    """Drops and marks by hop and cause, for paths with several."""
     cells = [cell for cell in result.cells if cell.ledger and cell.ledger.forward.hops]
     naming = CellNames.of(cells)
     conditions = result.conditions

@@ -25,7 +25,6 @@ def _causes(cell: CellResult) -> str:
 
 
 def _first_errors(cells: list[CellResult]) -> list[str]:
-    """Each cause's first error, each text once with its cells."""
     errors = grouped(
         (f"{failures.outcome}: {failures.first_error}", levels(cell.levels))
         for cell in cells

@@ -44,7 +44,6 @@ def with_short_names(table: Table, width: int) -> Table:
 
 
 def _without_factors(table: Table) -> Table:
-    """The table with a short heading instead of all factor names."""
     if table.name_columns != 1 or _BETWEEN_LEVELS not in table.headings[0]:
         return table
     name, *others = table.columns

@@ -160,7 +160,6 @@ def _longest(cell: CellResult, metric: str) -> float:
 
 
 def _clock(result: Result) -> list[str]:
-    """The cells' clock, and the number of exact ones."""
     cells = count_of(len(result.cells), "cell")
     virtual = [cell for cell in result.cells if cell.clock == "virtual"]
     if not result.cells:

@@ -221,6 +221,5 @@ def _toned(sentences: Iterable[Sentence], width: int | None, style: str = "") ->
 
 
 def _wrapped(text: str, width: int, style: str = "") -> list[Text]:
-    """A sentence in lines."""
     lines = textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="    ")
     return [Text(line, style=style) for line in lines]
