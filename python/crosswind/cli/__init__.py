@@ -63,13 +63,13 @@ _ELSEWHERE = {"ui": "crosswind.ui.command"}
 _LONGEST_WORD = 300
 _LEAST_ADDRESSES = 2 << 30
 """With less, Polars finds no room for its threads: some of its calls then never return."""
-_OF_RUNS = ("report", "export", "explain", "compare", "fit", "verify", "runs", "clean")
+_RUN_READERS = ("report", "export", "explain", "compare", "fit", "verify", "runs", "clean")
 """Commands reading files from sessions, or from somebody else."""
 
 _MOST_THREADS = 1024
 _LAST_SECOND = 253_402_300_799
 """The end of year 9999, since 1970."""
-_OF_OUR_CODE = (NameError, ImportError, AssertionError)
+_CODE_ERRORS = (NameError, ImportError, AssertionError)
 """Errors no file content can raise."""
 
 _EPILOG = """\b
@@ -157,12 +157,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         elif isinstance(error, OSError) and error.filename is not None:
             where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
             status = _complain(f"{where}: {error.strerror}", "is it the right name, and may you use it?", 2)
-        elif isinstance(error, FileNotFoundError) and _is_nowhere():
+        elif isinstance(error, FileNotFoundError) and _is_directory_gone():
             status = _complain("the current directory was removed", "change to another one: cd", 2)
         elif isinstance(error, MemoryError):
             status = _complain("there is not enough memory", "close other programs, or raise the limit (ulimit -v)", 1)
-        elif _reads_a_run(words) and not isinstance(error, _OF_OUR_CODE):
-            status = _complain(*_foreign_contents(error), 2)
+        elif _reads_a_run(words) and not isinstance(error, _CODE_ERRORS):
+            status = _complain(*_content_problem(error), 2)
         else:
             status = _complain(*_unexpected(error), 1)
     # Unwritable output may still be buffered: Python would end with 120 for it.
@@ -206,7 +206,7 @@ def _check_surroundings() -> None:
         )
 
 
-def _is_nowhere() -> bool:
+def _is_directory_gone() -> bool:
     """Whether the working directory is gone."""
     try:
         Path.cwd()
@@ -216,10 +216,10 @@ def _is_nowhere() -> bool:
 
 
 def _reads_a_run(words: Sequence[str]) -> bool:
-    return not {*words[:1]}.isdisjoint(_OF_RUNS) or any(word.startswith(("--resume", "--from")) for word in words)
+    return not {*words[:1]}.isdisjoint(_RUN_READERS) or any(word.startswith(("--resume", "--from")) for word in words)
 
 
-def _foreign_contents(error: Exception) -> tuple[str, str]:
+def _content_problem(error: Exception) -> tuple[str, str]:
     """Message and hint for a run with right checksums and foreign content."""
     what = "its values are nested too deeply" if isinstance(error, RecursionError) else _first_line(error)
     return (

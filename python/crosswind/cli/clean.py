@@ -77,7 +77,7 @@ def command(*, named: tuple[Path, ...], unfinished: bool, older_than: str | None
     use, or a directory that is not a run.
     """
     age = None if older_than is None else _age(older_than)
-    runs = _named(named) if named else _all()
+    runs = _named(named) if named else _all_runs()
     if not (named or unfinished or age is not None or leftovers):
         _offer(plain_console(), runs)
         return 0
@@ -104,7 +104,7 @@ def command(*, named: tuple[Path, ...], unfinished: bool, older_than: str | None
     return 0
 
 
-def _all() -> list[Listed]:
+def _all_runs() -> list[Listed]:
     return list_runs(DEFAULT_ROOT) if DEFAULT_ROOT.exists() else []
 
 

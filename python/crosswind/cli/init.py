@@ -70,7 +70,7 @@ def command(
         )
     answers: dict[str, str] = {}
     for name, answer in given.items():
-        answers[name] = _asked(name, answers) if answer is None else answer
+        answers[name] = _prompted(name, answers) if answer is None else answer
         starter(answers)
     study, text = starter({**answers, "loss": loss or ""}, file=file)
     # Where no cell can run a study can still be written.
@@ -87,7 +87,7 @@ def command(
     click.echo(f"hint: crosswind plan {file} says what it takes, crosswind run {file} runs it", err=True)
 
 
-def _asked(name: str, answers: Mapping[str, str]) -> str:
+def _prompted(name: str, answers: Mapping[str, str]) -> str:
     """An answer from the terminal; asks again until it makes a valid study."""
 
     def checked(text: str) -> str:

@@ -53,7 +53,7 @@ def _page(name: str, command: click.Command, others: list[str], commands: dict[s
         f'.TH "{_plain(name.upper())}" "1" "" "crosswind {__version__}" "Crosswind"',
         *(".SH NAME", f"{_plain(name)} \\- {_plain(paragraphs[0].rstrip('.'))}"),
         *(".SH SYNOPSIS", f"\\fB{_plain(usage)}\\fR"),
-        *(".SH DESCRIPTION", *_apart(paragraphs)),
+        *(".SH DESCRIPTION", *_paragraphs(paragraphs)),
     ]
     if commands:
         lines += [".SH COMMANDS", *(line for pair in commands.items() for line in _item(*pair))]
@@ -68,7 +68,7 @@ def _item(name: str, text: str) -> Iterator[str]:
     yield from (".TP", f"\\fB{_plain(name.replace('`', ''))}\\fR", _plain(text))
 
 
-def _apart(paragraphs: list[str]) -> Iterator[str]:
+def _paragraphs(paragraphs: list[str]) -> Iterator[str]:
     for paragraph in paragraphs:
         yield from (".PP", _plain(paragraph))
 

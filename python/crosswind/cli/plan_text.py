@@ -120,11 +120,11 @@ def _totals(costs: PlanCosts, *, network: bool) -> list[tuple[str, str]]:
         unknown = count_of(costs.unknown_runs, "repetition")
         totals.append(("programs", f"{unknown}, taken as {PROGRAM_NS / 1e9:g} s each; what they send is not counted"))
     totals.append(("in all", f"about {_time(costs.wall_ns)}, with start and report"))
-    totals.append(("forecast", _where_from(costs)))
+    totals.append(("forecast", _cost_sources(costs)))
     return totals
 
 
-def _where_from(costs: PlanCosts) -> str:
+def _cost_sources(costs: PlanCosts) -> str:
     """The costs' sources."""
     if not costs.measured_runs:
         return "computed: none of these cells ran on this machine"

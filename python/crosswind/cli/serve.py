@@ -23,7 +23,7 @@ from crosswind.study.server_address import DEFAULT_PORT
 from crosswind.text.units import parse_size
 from crosswind.text.visible import one_line
 
-_OF_DOCUMENTATION = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
+_DOCUMENTATION_ADDRESSES = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 """Addresses without traffic: the kernel names its source address for them."""
 
 _EPILOG = """\b
@@ -37,7 +37,7 @@ needs no root. docs/two-hosts.md describes what it does and does not do.
 Exit status: 0 ended by Ctrl-C or SIGTERM, 1 it cannot listen, 2 usage.
 """
 
-_FROM_IPV4 = re.compile(r"\[::ffff:([0-9.]+)\]")
+_MAPPED_IPV4 = re.compile(r"\[::ffff:([0-9.]+)\]")
 """An IPv4 client on an IPv6 socket."""
 
 
@@ -110,7 +110,7 @@ def command(
         try:
             for event in serving.events():
                 if as_json:
-                    _say(json.dumps(event))
+                    _print_now(json.dumps(event))
                 else:
                     _print(event, host=host, token=token, token_file=token_file, is_new=is_new)
         except KeyboardInterrupt:
@@ -124,15 +124,15 @@ def _print(event: dict[str, Any], *, host: str, token: str, token_file: Path | N
     if event.get("event") == "listening":
         address = _own_address(host)
         for line in opening_lines(event, host=address, token=token, token_file=token_file, is_new=is_new):
-            _say(line)
+            _print_now(line)
         return
     now = datetime.now().astimezone()
     happened = event_line(event, now.strftime("%H:%M:%S"))
     if happened is not None:
-        _say(one_line(happened))
+        _print_now(one_line(happened))
 
 
-def _say(line: str) -> None:
+def _print_now(line: str) -> None:
     """A line at once, whatever reads it."""
     click.echo(line)
     sys.stdout.flush()
@@ -169,7 +169,7 @@ def _own_address(host: str) -> str:
     """This machine's address for others: the listening one, or its source address."""
     if not ipaddress.ip_address(host).is_unspecified:
         return host
-    for family, other in _OF_DOCUMENTATION.items():
+    for family, other in _DOCUMENTATION_ADDRESSES.items():
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             try:
                 probe.connect((other, 9))  # Sends nothing.
@@ -216,7 +216,7 @@ def opening_lines(
 
 def event_line(event: Mapping[str, Any], time: str) -> str | None:
     """One event's line; None for an unknown kind. Args: time: of day."""
-    peer = _FROM_IPV4.sub(r"\1", str(event.get("peer")))
+    peer = _MAPPED_IPV4.sub(r"\1", str(event.get("peer")))
     match event.get("event"):
         case "refused":
             return f"{time} {peer}: refused: {event.get('reason')}"

@@ -49,7 +49,7 @@ FURTHER_OPTIONS = (
 )
 """Commands with these options have the fields of `FurtherTables`."""
 
-_OF_VARIANTS = (
+_VARIANT_OPTIONS = (
     click.option(
         "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, as path.loss=5%."
     ),
@@ -86,7 +86,7 @@ def setting_options(function: F) -> F:
 
 def variant_options(function: F) -> F:
     """Adds options for a study's variants to a command."""
-    for option in reversed(_OF_VARIANTS):
+    for option in reversed(_VARIANT_OPTIONS):
         option(function)
     return function
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-_NOWHERE_TO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class _Stream(io.FileIO):
@@ -74,6 +74,6 @@ def is_read(stream: TextIO) -> bool:
 
 def why_output_fails(error: Exception) -> str | None:
     """The reason for unwritable standard output; None for every other error."""
-    if isinstance(error, OSError) and error.filename is None and error.errno in _NOWHERE_TO_WRITE:
+    if isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITABLE:
         return error.strerror
     return None

@@ -94,7 +94,7 @@ class Admission:
             return Admitted(self._missed.popleft(), beside=0) if not running else None
         self._ready.extend(self._missed)
         self._missed.clear()
-        self._sort_out_heavy()
+        self._move_heavy()
         if self._ready:
             return self._next_beside(running, limit)
         if running or not self._alone:
@@ -122,7 +122,7 @@ class Admission:
         """Nothing has kept the budget, and several have missed it."""
         return not self._budget_was_kept and len(self._attempts) >= min(CELLS_TO_CONCLUDE, self._cells)
 
-    def _sort_out_heavy(self) -> None:
+    def _move_heavy(self) -> None:
         """Moves heavy repetitions from the queue's head; cells measured as light come back."""
         while self._ready and self._runs_alone(self._ready[0]):
             self._alone.append(self._ready.popleft())

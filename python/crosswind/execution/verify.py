@@ -37,7 +37,7 @@ from crosswind.store.wallclock import utc_now
 CELLS = 5
 """Default number of cells to rerun."""
 
-_OF_THE_MACHINE = (
+_MACHINE_KEYS = (
     "result.versions",
     "result.processors_awake",
     "result.fidelity.realtime",
@@ -189,7 +189,7 @@ def result_values(finished: Mapping[str, Any]) -> dict[str, str]:
     Args: finished: the result as it is stored.
     """
     values = dict(_flat(finished, "result"))
-    return {key: text for key, text in values.items() if not key.startswith(_OF_THE_MACHINE)}
+    return {key: text for key, text in values.items() if not key.startswith(_MACHINE_KEYS)}
 
 
 def compare_cells(key: str, before: Path, after: Path) -> RerunComparison:
@@ -204,7 +204,7 @@ def compare_cells(key: str, before: Path, after: Path) -> RerunComparison:
         for place, schema in zip((before, after), schemas, strict=True)
     )
     may_be_added = {f"{name}.{column}" for name in both for column in schemas[1][name]}
-    may_be_added |= {name for name in new if name.startswith("result.") and not _inside_any(name, old)}
+    may_be_added |= {name for name in new if name.startswith("result.") and not _is_inside(name, old)}
     added = sorted(name for name in may_be_added if name not in old)
     differing = (name for name in sorted(old | new) if old.get(name) != new.get(name) and name not in added)
     return RerunComparison(key, tuple(differing), tuple(added))
@@ -220,7 +220,7 @@ def _names(directory: Path) -> list[str]:
     return [name for name in files_inside(directory) if "/" not in name]
 
 
-def _inside_any(key: str, known: Mapping[str, str]) -> bool:
+def _is_inside(key: str, known: Mapping[str, str]) -> bool:
     """Whether a dotted key lies inside another with a value, as where the value was null before."""
     parts = key.split(".")
     return any(".".join(parts[:length]) in known for length in range(1, len(parts)))

@@ -41,7 +41,7 @@ def slow_start(
     rate = math.inf if rate_bps is None else rate_bps
     every = np.broadcast_arrays(size_bytes, rtt_s, rate, mss_bytes, packet_bytes, initial_window, window_segments)
     columns = [np.asarray(column, dtype=np.float64) for column in every]
-    times = [_one([float(number) for number in row]) for row in zip(*(c.ravel() for c in columns), strict=True)]
+    times = [_duration([float(number) for number in row]) for row in zip(*(c.ravel() for c in columns), strict=True)]
     return single(np.asarray(times).reshape(columns[0].shape))
 
 
@@ -112,7 +112,7 @@ def first_overflow(
             return math.inf, 0.0
 
 
-def _one(row: list[float]) -> float:
+def _duration(row: list[float]) -> float:
     """One transfer's time, from the arguments of `slow_start` in order."""
     size, rtt_s, rate_bps, mss, packet, initial_window, window = row
     if min(size, mss, packet, initial_window, window) < 1 or rtt_s < 0 or not rate_bps > 0:

@@ -62,7 +62,7 @@ def _obstacle(function: str, *arguments: object) -> Obstacle | None:
     return None
 
 
-_OF_NODE = "crosswind.peers.node.install"
+_NODE_INSTALL = "crosswind.peers.node.install"
 
 _PEERS = (
     KnownPeer(
@@ -70,7 +70,7 @@ _PEERS = (
         "Chromium without a window",
         module="crosswind.peers.chromium",
         needs=("crosswind.peers.chromium.browser:check_installed",),
-        needs_for_socketio=(f"{_OF_NODE}:socketio_bundle",),
+        needs_for_socketio=(f"{_NODE_INSTALL}:socketio_bundle",),
         check="crosswind.peers.chromium.job:check_workload",
         server=False,
     ),
@@ -78,14 +78,14 @@ _PEERS = (
         "node",
         "Node.js with ws and the official Socket.IO",
         module="crosswind.peers.node",
-        needs=(f"{_OF_NODE}:check_node_installed", f"{_OF_NODE}:installed_packages"),
+        needs=(f"{_NODE_INSTALL}:check_node_installed", f"{_NODE_INSTALL}:installed_packages"),
         check="crosswind.peers.node.abilities:check_node",
     ),
     KnownPeer(
         "deno",
         "Deno with the official Socket.IO, also over WebTransport",
         module="crosswind.peers.deno",
-        needs=(f"{_OF_NODE}:deno_program", f"{_OF_NODE}:installed_packages"),
+        needs=(f"{_NODE_INSTALL}:deno_program", f"{_NODE_INSTALL}:installed_packages"),
         check="crosswind.peers.node.abilities:check_deno",
     ),
     KnownPeer(

@@ -26,7 +26,7 @@ def page_of(summary: dict[str, Any]) -> Page:
     several = len(repetitions) > 1
     names = [f"#{number}: " if several else "" for number in range(1, len(repetitions) + 1)]
     return Page(
-        title=f"{_all_ended(repetitions) if several else _ended(repetitions[0])}, {clock}",
+        title=f"{_ends_summary(repetitions) if several else _ended(repetitions[0])}, {clock}",
         about="crosswind exec",
         verdict=_fidelity(names, repetitions),
         banners=[
@@ -46,7 +46,7 @@ def page_of(summary: dict[str, Any]) -> Page:
     )
 
 
-def _all_ended(repetitions: Sequence[dict[str, Any]]) -> str:
+def _ends_summary(repetitions: Sequence[dict[str, Any]]) -> str:
     failed = sum(repetition["exit_status"] != 0 for repetition in repetitions)
     times = [repetition["time_ns"] for repetition in repetitions if repetition["time_ns"] is not None]
     ended = f"{len(repetitions)} repetitions, {failed} of them failed"

@@ -14,7 +14,7 @@ from crosswind.report.text.format import count, levels, quantity
 _COLUMNS = [*numbers("at", "takes", "share"), *names("spent on", "where", "packet")]
 _PARTS = [*names("spent on", "data of the"), *numbers("takes", "share", "times", "window, bytes")]
 _OF_SOCKET = "What the kernel knew of the socket that sent the most, of the connection from port {port}, over time."
-_SAID = "Every nanosecond has a name, and the names sum to the whole time."
+_SUMMARY = "Every nanosecond has a name, and the names sum to the whole time."
 
 
 def write_explained(shown: Sequence[Timed], sockets: Sequence[SocketHistory], title: str, path: Path) -> None:
@@ -29,7 +29,7 @@ def page_of(shown: Sequence[Timed], sockets: Sequence[SocketHistory], title: str
     return Page(
         title=f"Why: {title}",
         about="crosswind explain",
-        verdict=Sentence(_SAID),
+        verdict=Sentence(_SUMMARY),
         sections=[*map(_section, shown), *map(_socket, sockets)],
     )
 

@@ -17,7 +17,7 @@ from crosswind.report.tables.table import Shown
 from crosswind.report.text.exploration import main_metrics, statistic_of
 
 MOST_MAPS = 4
-_SAID = "Colour: the {statistic} of each cell. Cross: a cell that is not valid."
+_CAPTION = "Colour: the {statistic} of each cell. Cross: a cell that is not valid."
 _LEADS = " A cell leads to its repetitions, in the page {beside}."
 
 
@@ -53,11 +53,11 @@ def _sections(result: Result, beside: str) -> list[Section]:
                 title,
                 charts=[heat_map(name, [cell for cell in result.cells if name in cell.estimates], beside)],
                 tables=[tables.pop(title)] if title in tables else [],
-                caption=_SAID.format(statistic=statistic_of(METRICS[name])) + leads,
+                caption=_CAPTION.format(statistic=statistic_of(METRICS[name])) + leads,
             )
         )
     if any(cell.lost for cell in result.cells):
-        caption = _SAID.format(statistic="share") + leads
+        caption = _CAPTION.format(statistic="share") + leads
         sections.append(Section("Exchanges lost", charts=[map_of_losses(result.cells, beside)], caption=caption))
     sections += of_findings[SectionPlace.AFTER_METRICS]
     return [section for section in sections if not section.is_empty]

@@ -116,12 +116,12 @@ def sections_of(result: Result, drawn: Drawn | None = None) -> list[Section]:
         *of_findings[SectionPlace.ANSWERS],
         *of_findings[SectionPlace.FIGURES],
         *of_findings[SectionPlace.BEFORE_METRICS],
-        *_of_parts(_BEFORE_METRICS, result, drawn),
+        *_group_sections(_BEFORE_METRICS, result, drawn),
         _time_section(result, drawn),
         *([] if drawn is None else _over_time(result, drawn)),
-        *_of_metrics(result, drawn),
+        *_metric_sections(result, drawn),
         *of_findings[SectionPlace.AFTER_METRICS],
-        *_of_parts(_AFTER_METRICS, result, drawn),
+        *_group_sections(_AFTER_METRICS, result, drawn),
     ]
     return [section for section in sections if not section.is_empty]
 
@@ -168,26 +168,26 @@ def _no_charts(result: Result, drawn: Drawn) -> list[Panels]:
     return []
 
 
-def _of_profiles(result: Result, drawn: Drawn) -> list[Panels]:
+def _profile_panels(result: Result, drawn: Drawn) -> list[Panels]:
     from crosswind.report.charts.profiles import profile_charts
 
     return [profile_charts(result, drawn.data)]
 
 
-def _of_flows(result: Result, drawn: Drawn) -> list[Panels]:
+def _flow_panels(result: Result, drawn: Drawn) -> list[Panels]:
     from crosswind.report.charts.flows import flow_charts
 
     del drawn
     return [flow_charts(result)]
 
 
-def _of_models(result: Result, drawn: Drawn) -> list[Panels]:
+def _model_panels(result: Result, drawn: Drawn) -> list[Panels]:
     from crosswind.report.charts.models import goodput_by_loss
 
     return [goodput_by_loss(result, drawn.data, drawn.record.models)]
 
 
-def _of_comparisons(result: Result, drawn: Drawn) -> list[Panels]:
+def _comparison_panels(result: Result, drawn: Drawn) -> list[Panels]:
     from crosswind.report.charts.forest import comparison_forests
     from crosswind.report.charts.shifts import quantile_shifts
 
@@ -195,7 +195,7 @@ def _of_comparisons(result: Result, drawn: Drawn) -> list[Panels]:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Group:
     """Sections of a page: tables, and the charts above them."""
 
     tables: Callable[[Result], list[Table]]
@@ -203,33 +203,33 @@ class _Part:
 
 
 _BEFORE_METRICS = (
-    _Part(model_error_tables),
-    _Part(precision_tables),
-    _Part(profile_tables, _of_profiles),
-    _Part(program_tables),
-    _Part(round_trip_tables),
-    _Part(flow_tables, _of_flows),
+    _Group(model_error_tables),
+    _Group(precision_tables),
+    _Group(profile_tables, _profile_panels),
+    _Group(program_tables),
+    _Group(round_trip_tables),
+    _Group(flow_tables, _flow_panels),
 )
 """Sections in few studies only, and therefore first."""
 
 _AFTER_METRICS = (
-    _Part(outcome_tables),
-    _Part(end_tables),
-    _Part(retransmission_tables),
-    _Part(time_tables),
-    _Part(model_tables, _of_models),
-    _Part(drop_tables),
-    _Part(wire_tables),
-    _Part(processor_tables),
-    _Part(comparison_tables, _of_comparisons),
-    _Part(trust_tables),
+    _Group(outcome_tables),
+    _Group(end_tables),
+    _Group(retransmission_tables),
+    _Group(time_tables),
+    _Group(model_tables, _model_panels),
+    _Group(drop_tables),
+    _Group(wire_tables),
+    _Group(processor_tables),
+    _Group(comparison_tables, _comparison_panels),
+    _Group(trust_tables),
 )
 
 
-def _of_parts(parts: Sequence[_Part], result: Result, drawn: Drawn | None) -> Iterator[Section]:
-    for part in parts:
-        if tables := part.tables(result):
-            yield from _with_folds(tables, [] if drawn is None else part.charts(result, drawn))
+def _group_sections(groups: Sequence[_Group], result: Result, drawn: Drawn | None) -> Iterator[Section]:
+    for group in groups:
+        if tables := group.tables(result):
+            yield from _with_folds(tables, [] if drawn is None else group.charts(result, drawn))
 
 
 def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[Section]:
@@ -243,7 +243,7 @@ def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[S
     yield from (Section(group[0].title, charts=charts, tables=group) for group in groups)
 
 
-def _of_metrics(result: Result, drawn: Drawn | None) -> Iterator[Section]:
+def _metric_sections(result: Result, drawn: Drawn | None) -> Iterator[Section]:
     """A section for each metric, folded ones last."""
     tables = metric_tables(result)
     for name in sorted(tables, key=lambda name: tables[name].shown is Shown.FOLDED):
@@ -251,10 +251,10 @@ def _of_metrics(result: Result, drawn: Drawn | None) -> Iterator[Section]:
         if drawn is None or table.shown is Shown.FOLDED:
             yield Section(table.title, tables=[table], folded=table.shown is Shown.FOLDED)
         else:
-            yield _of_metric(name, table, result, drawn.data)
+            yield _metric_section(name, table, result, drawn.data)
 
 
-def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]) -> Section:
+def _metric_section(name: str, table: Table, result: Result, data: Sequence[CellData]) -> Section:
     """A metric's charts and table."""
     from crosswind.report.charts.distributions import CURVE_POINTS, distribution, drawn_cells
     from crosswind.report.charts.intervals import intervals
@@ -284,7 +284,7 @@ def _shown(about: str) -> Shown:
 def _picture_of(conditions: Conditions) -> Picture:
     """Client, server, and between them each direction's elements."""
     if conditions.network is not None:
-        return _of_network(conditions.network)
+        return _network_picture(conditions.network)
     there = [way for way in conditions.path if way.direction != "server to client"]
     back = [way for way in conditions.path if way.direction != "client to server"]
     words = "; ".join(
@@ -293,7 +293,7 @@ def _picture_of(conditions: Conditions) -> Picture:
     return Picture(("client", "server"), _way(there), _way(back), f"Path, {words}")
 
 
-def _of_network(network: NetworkConditions) -> Picture:
+def _network_picture(network: NetworkConditions) -> Picture:
     """The same for a real network, with unknown elements."""
     trip = f"round trip {round_trip_text(network)}"
     words = f"network between this machine and {network.server}, {trip}"

@@ -112,7 +112,7 @@ class Bucket:
 
     def write(self, name: str, content: bytes | Path) -> str:
         """Writes an object. Returns: its new tag. Raises: ObjectError; FileNotFoundError if the file is gone."""
-        if isinstance(content, Path) and content.stat().st_size <= _AT_ONCE_BYTES:
+        if isinstance(content, Path) and content.stat().st_size <= _SINGLE_PUT_BYTES:
             content = content.read_bytes()
         with self._errors("write", name):
             return self._store.put(name, content)["e_tag"] or ""
@@ -180,7 +180,7 @@ _CODE = r"<Code>([^<]*)</Code>"
 UNCONDITIONAL_HINT = (
     "a run needs a server that keeps conditional writes (If-None-Match, If-Match), as Amazon S3 and most others do"
 )
-_AT_ONCE_BYTES = 5 << 20
+_SINGLE_PUT_BYTES = 5 << 20
 """A larger object is sent in parts."""
 
 

@@ -112,7 +112,7 @@ class CellsFolder:
                         keeping_ns[kind] += time.perf_counter_ns() - started_ns
                 for leftover in part.glob("*.part"):
                     leftover.unlink()
-                _keep_from_others(part)
+                _make_keys_private(part)
                 stored = replace(result, files=checksums_in(part), keeping_ns=keeping_ns)
                 write_sealed(part / RESULT, {"run": self._run_id, **stored.as_json()})
                 sync_tree(part)
@@ -127,7 +127,7 @@ class CellsFolder:
         return stored
 
 
-def _keep_from_others(part: Path) -> None:
+def _make_keys_private(part: Path) -> None:
     """Makes the connections' keys private: they decrypt captures. Raises: OSError."""
     with suppress(FileNotFoundError):
         descriptor = open_inside(part, KEYS)

@@ -78,7 +78,7 @@ class Store:
         Raises: StoreError when it holds anything else. DiskError when the disk refuses.
         """
         on_objects = address_of(directory) is not None
-        (_refuse_odd if on_objects else _refuse_taken)(directory)
+        (_refuse_non_utf8 if on_objects else _refuse_taken)(directory)
         with disk_errors(directory):
             if on_objects:
                 from crosswind.store.uploads import Uploads
@@ -112,7 +112,7 @@ class Store:
         Args: digest: the study's; None takes the run's own.
         Raises: StoreError when it is not a run, is in use, or holds another study.
         """
-        _refuse_odd(directory)
+        _refuse_non_utf8(directory)
         with disk_errors(directory):
             store = cls._open(directory, digest)
             try:
@@ -510,7 +510,7 @@ def check_place(directory: Path) -> None:
         Path(tempfile.mkdtemp(prefix=".crosswind-", dir=there)).rmdir()
 
 
-def _refuse_odd(directory: Path) -> None:
+def _refuse_non_utf8(directory: Path) -> None:
     """Raises: StoreError for a path outside UTF-8: crosswind-cell takes JSON."""
     if no_utf8_in(str(directory.absolute())):
         raise StoreError(
@@ -539,7 +539,7 @@ def _refuse_links(directory: Path) -> None:
 
 def _refuse_taken(directory: Path) -> None:
     """Raises: StoreError when a directory's content rules out a new run."""
-    _refuse_odd(directory)
+    _refuse_non_utf8(directory)
     with disk_errors(directory):
         if directory.exists() and not directory.is_dir():
             raise StoreError(f"{directory} is not a directory", hint="choose another one with --output")

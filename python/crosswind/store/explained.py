@@ -31,7 +31,7 @@ def explained(
     if not tables:
         raise untold(store, "these exchanges", chosen)
     if message is not None:
-        return [_the_one(store, tables, message)]
+        return [_numbered(store, tables, message)]
     ordered = [(result, table.sort("whole_ns", descending=True).head(slowest)) for result, table in tables]
     all_rows = [(result, row, table) for result, table in ordered for row in table.iter_rows(named=True)]
     all_rows.sort(key=lambda row: -row[1]["whole_ns"])
@@ -41,10 +41,10 @@ def explained(
 
 def untold(store: Store, what: str, results: Sequence[RepetitionResult]) -> StoreError:
     """The error for repetitions without a time breakdown, with the reason as its hint."""
-    return StoreError(f"nothing tells what the time of {what} was spent on", hint=_why(store, results))
+    return StoreError(f"nothing tells what the time of {what} was spent on", hint=_missing_reason(store, results))
 
 
-def _why(store: Store, results: Sequence[RepetitionResult]) -> str:
+def _missing_reason(store: Store, results: Sequence[RepetitionResult]) -> str:
     if not store.manifest.options.spent:
         return NOT_KEPT
     backends = {result.planned.parameters["path"]["backend"] for result in results}
@@ -86,16 +86,16 @@ def chosen_results(store: Store, *, cell: int | None, repetition: int | None) ->
         planned = [which for which in planned if repetition in (None, which.repetition)]
         if planned and not ended:
             raise UsageError(
-                f"no repetition{_asked(cell, repetition)} has ended yet",
+                f"no repetition{_selection(cell, repetition)} has ended yet",
                 hint=f"`crosswind run --resume {shown(store.directory)}` runs what is missing",
             )
         raise UsageError(
-            f"the run has no repetition {_named(cell, repetition)}", hint=_what_there_is(store, cell, repetition)
+            f"the run has no repetition {_named(cell, repetition)}", hint=_available(store, cell, repetition)
         )
     return chosen
 
 
-def _what_there_is(store: Store, cell: int | None, repetition: int | None) -> str:
+def _available(store: Store, cell: int | None, repetition: int | None) -> str:
     planned = [which for which in store.plan if cell in (None, which.cell)]
     if not planned:
         return f"its cells are 0 to {max(store.plan.cells, default=0)}"
@@ -105,14 +105,14 @@ def _what_there_is(store: Store, cell: int | None, repetition: int | None) -> st
 
 
 def _named(cell: int | None, repetition: int | None) -> str:
-    return _asked(cell, repetition).strip() or "that succeeded"
+    return _selection(cell, repetition).strip() or "that succeeded"
 
 
-def _asked(cell: int | None, repetition: int | None) -> str:
+def _selection(cell: int | None, repetition: int | None) -> str:
     return ("" if repetition is None else f" {repetition}") + ("" if cell is None else f" of cell {cell}")
 
 
-def _the_one(store: Store, tables: Sequence[tuple[RepetitionResult, pl.DataFrame]], message: int) -> Explained:
+def _numbered(store: Store, tables: Sequence[tuple[RepetitionResult, pl.DataFrame]], message: int) -> Explained:
     if len({result.planned.cell for result, _ in tables}) > 1:
         raise UsageError("every cell has an exchange with that number", hint="say which one: --cell N")
     result, table = tables[0]

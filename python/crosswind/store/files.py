@@ -17,7 +17,7 @@ ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged|repeated)-\
 
 _DISK_HINT = "free space or choose another --output; finished repetitions are kept, `--resume` continues the run"
 _PLACE_HINT = "choose a directory that can be written, with --output DIR"
-_NOT_A_PLACE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+_PLACE_ERRORS = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
 def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
@@ -81,6 +81,6 @@ def disk_errors(where: Path) -> Iterator[None]:
 def _disk_hint(number: int | None) -> str:
     if number in (errno.ELOOP, errno.EINVAL):
         return "a run has regular files alone, and links in it are not followed: remove what stands there"
-    if number in _NOT_A_PLACE:
+    if number in _PLACE_ERRORS:
         return _PLACE_HINT
     return _DISK_HINT

@@ -50,7 +50,7 @@ class Sums:
     @classmethod
     def of(cls, results: Iterable[RepetitionResult]) -> Self:
         """Totals over these repetitions."""
-        return cls.total(map(_of_one, results))
+        return cls.total(map(_repetition_sums, results))
 
     @classmethod
     def total(cls, parts: Iterable["Sums"]) -> Self:
@@ -83,7 +83,7 @@ class Sums:
         )
 
 
-def _of_one(result: RepetitionResult) -> Sums:
+def _repetition_sums(result: RepetitionResult) -> Sums:
     sizes = Counter[str]()
     for name, checksum in result.files.items():
         if (kind := kind_of(name)) is not None:

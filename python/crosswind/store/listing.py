@@ -41,7 +41,7 @@ DEFAULT_ROOT = Path("crosswind-runs")
 SAMPLED_CELLS = 64
 """Maximum number of cells read for their size; the others are estimated from them."""
 
-_AT_A_TIME = 8
+_CONCURRENT = 8
 """Concurrent looks at runs on an object store."""
 _LEFTOVER = re.compile(r"\..+\.removed(-\d+)?")
 _PARTS = (".json.part", ".jsonl.part")
@@ -149,7 +149,7 @@ def _list_objects(root: Path, details: bool) -> list[Listed]:
     if {MANIFEST, MARKER}.intersection(files) or (objects.address.prefix and not names):
         return [_examine_objects(root, details)]
     places = [place_of(f"{objects.address}/{name}") for name in names]
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+    with ThreadPoolExecutor(_CONCURRENT) as pool:
         return _latest_first(list(pool.map(lambda place: _examine_objects(place, details), places)))
 
 

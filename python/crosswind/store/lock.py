@@ -14,7 +14,7 @@ from crosswind.store.addresses import shown
 
 LOCK = "lock"
 
-_NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ENXIO)
+_NOT_REGULAR = (errno.EINVAL, errno.EISDIR, errno.ENXIO)
 """How a directory, a pipe or a device refuses to be opened as the lock."""
 
 
@@ -23,7 +23,7 @@ def lock_run(directory: Path) -> IO[bytes]:
     try:
         lock = os.fdopen(open_inside(directory, LOCK, os.O_WRONLY | os.O_CREAT), "wb")
     except OSError as error:
-        if error.errno not in _NO_FILE:
+        if error.errno not in _NOT_REGULAR:
             raise
         raise StoreError(f"{shown(directory / LOCK)} is not a regular file", hint="remove it") from None
     try:

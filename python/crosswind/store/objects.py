@@ -39,7 +39,7 @@ _TAGS = ".objects"
 _UNKNOWN = ("", 0)
 _COPY_ID = ".copy"
 _IDENTITY = re.compile(r"[0-9a-f]{16}")
-_AT_A_TIME = 16
+_CONCURRENT = 16
 _TRIES = 5
 
 
@@ -78,7 +78,7 @@ class RunObjects:
                 self._empty()
                 known = {}
             wanted = {name: found for name, found in there.items() if not index_only or _is_index(name)}
-            stale = [name for name, found in wanted.items() if not self._has(name, found, known)]
+            stale = [name for name, found in wanted.items() if not self._is_current(name, found, known)]
             try:
                 fetched = self._fetched(stale)
             except AbsentError:
@@ -105,7 +105,7 @@ class RunObjects:
         except StoreError:
             return True
 
-    def _has(self, name: str, found: StoredObject, known: Mapping[str, tuple[str, int]]) -> bool:
+    def _is_current(self, name: str, found: StoredObject, known: Mapping[str, tuple[str, int]]) -> bool:
         """Whether the copy has an object's current version. Args: known: tags and times after fetching and sending."""
         try:
             with reader_inside(self.copy, name) as file:
@@ -130,7 +130,7 @@ class RunObjects:
         def fetch(name: str) -> tuple[str, str]:
             return name, self.bucket.fetch(name, self.copy / name)
 
-        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        with ThreadPoolExecutor(_CONCURRENT) as pool:
             return dict(pool.map(fetch, ordered))
 
     def _remove_others(self, there: Mapping[str, StoredObject]) -> None:

@@ -83,15 +83,15 @@ class Partition(PartitionIndex):
         if name not in self.files:
             return None
         table = _table(self.file(name), self.files[name])
-        return table if name == RESULTS else self._that_count(table)
+        return table if name == RESULTS else self._counted_rows(table)
 
     def every_row(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
         """A table over all its repetitions, in a schema's shape. Raises: DamagedFileError."""
         if name not in self.files:
             return empty_table({**OF_REPETITION, **schema})
-        return self._that_count(_shaped(self.file(name), self.files[name], (*OF_REPETITION, *schema)))
+        return self._counted_rows(_shaped(self.file(name), self.files[name], (*OF_REPETITION, *schema)))
 
-    def _that_count(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _counted_rows(self, rows: pl.DataFrame) -> pl.DataFrame:
         return rows if self.counted is None else rows.join(self.texts(), on=list(OF_REPETITION), how="semi")
 
     def rows_of(self, planned: PlannedCell, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:

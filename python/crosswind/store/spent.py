@@ -81,7 +81,7 @@ def _until(at: _Times, pieces: pl.DataFrame) -> dict[str, _Numbers]:
     Args: at: all possible moments of change, in order. pieces: all connections', in any order.
     """
     counts = {
-        str(part): _how_many(at, own["from_ns"].to_numpy(), own["to_ns"].to_numpy())
+        str(part): _active_pieces(at, own["from_ns"].to_numpy(), own["to_ns"].to_numpy())
         for (part,), own in pieces.group_by("part")
     }
     lengths = np.diff(at).astype(np.float64)
@@ -98,7 +98,7 @@ def _until(at: _Times, pieces: pl.DataFrame) -> dict[str, _Numbers]:
     return {part: np.concatenate([[0.0], np.cumsum(share * lengths)]) for part, share in shares.items()}
 
 
-def _how_many(at: _Times, begins: _Times, ends: _Times) -> _Times:
+def _active_pieces(at: _Times, begins: _Times, ends: _Times) -> _Times:
     """How many pieces there are between each moment and the next, shape (moments - 1,)."""
     begun, over = (np.bincount(np.searchsorted(at, times), minlength=at.size) for times in (begins, ends))
     return np.cumsum(begun - over)[:-1]

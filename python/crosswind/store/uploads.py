@@ -19,7 +19,7 @@ from crosswind.store.objects import LAST, RunObjects, entry_of
 from crosswind.store.partition_index import names_in
 from crosswind.store.plan import PLAN
 
-_AT_A_TIME = 16
+_CONCURRENT = 16
 _MOST_WAITING = 64
 """While more transfers wait, no further cell starts. A killed session loses them."""
 
@@ -32,7 +32,7 @@ class Uploads:
         self._bucket = objects.bucket
         self._copy = objects.copy
         self._lease = lease
-        self._pool = ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="objects")
+        self._pool = ThreadPoolExecutor(_CONCURRENT, thread_name_prefix="objects")
         self._tags = {name: found.tag for name, found in self._bucket.listed().items()}
         self._entries: dict[str, Future[None]] = {}
         self._waiting: set[Future[None]] = set()

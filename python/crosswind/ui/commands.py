@@ -82,7 +82,7 @@ async def start(text: str, name: str, *, root: Path, quick: bool, cluster: str) 
             more = ["--quick"] * quick + (["--on", cluster] if cluster else [])
             process = await _session([str(study), *more, "--output", str(directory)], log_of(directory))
             while not (directory / MANIFEST).exists():
-                await _going_on(process, directory)
+                await _wait_and_check(process, directory)
     except Exception:
         if not directory.exists():
             log_of(directory).unlink(missing_ok=True)
@@ -94,7 +94,7 @@ async def resume(directory: Path) -> None:
     """Resumes a run. Raises: UsageError with the command's message when it does not start."""
     process = await _session(["--resume", str(directory)], log_of(directory))
     while process.returncode is None and not in_use(directory):
-        await _going_on(process, directory)
+        await _wait_and_check(process, directory)
 
 
 async def _reserved(name: str, root: Path) -> Path:
@@ -160,7 +160,7 @@ async def _session(arguments: Sequence[str], log: Path) -> asyncio.subprocess.Pr
         )  # fmt: skip
 
 
-async def _going_on(process: asyncio.subprocess.Process, directory: Path) -> None:
+async def _wait_and_check(process: asyncio.subprocess.Process, directory: Path) -> None:
     """Waits a little. Raises: UsageError with a session's message when it failed, or left no run."""
     await asyncio.sleep(_LOOK_S)
     if process.returncode or (process.returncode == 0 and not (directory / MANIFEST).exists()):

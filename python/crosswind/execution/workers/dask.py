@@ -430,7 +430,7 @@ def _started(on: str, distributed: Any, opened: ExitStack) -> Any:
     if kind == "local":
         workers = int(count) if count else len(os.sched_getaffinity(0))
         environment = opened.enter_context(safe_children())
-        with _interrupts_held_back() as noticed:
+        with _deferred_interrupts() as noticed:
             cluster = distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -456,7 +456,7 @@ def _started(on: str, distributed: Any, opened: ExitStack) -> Any:
 
 
 @contextmanager
-def _interrupts_held_back() -> Iterator[list[int]]:
+def _deferred_interrupts() -> Iterator[list[int]]:
     """Only records Ctrl-C until a cluster is there: a half-started one prints tracebacks.
 
     Its processes inherit the mask and get no interrupt either: the session tells them to stop.

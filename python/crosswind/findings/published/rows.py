@@ -13,7 +13,7 @@ from crosswind.study.toml_text import Location
 from crosswind.text.units import shown
 
 _NUMBER = (int, float)
-_OF_NUMBERS: Mapping[str, tuple[tuple[type, ...], str]] = {
+_COLUMN_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "mean": (_NUMBER, "a number"),
     "sd": (_NUMBER, "a number"),
     "ci": (_NUMBER, "a number"),
@@ -22,7 +22,7 @@ _OF_NUMBERS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "note": ((str,), "text"),
 }
 """A row number's possible columns, beside levels."""
-_OF_ONE = ("sd", "ci")
+_SINGLE_COLUMNS = ("sd", "ci")
 """Columns for one number only."""
 _NOTHING = ""
 """Stands in a row where the document has no value."""
@@ -74,7 +74,7 @@ def printed_in(table: Mapping[str, Any], place: Location) -> Iterator[Printed]:
             cell: Location = (*at, index)
             if column.has_means:
                 means += [(column, _mean(value, cell))] if value != _NOTHING else []
-            elif column.name in _OF_NUMBERS:
+            elif column.name in _COLUMN_TYPES:
                 said |= {column.name: _checked(column.name, value, cell)} if value != _NOTHING else {}
             else:
                 of_row[column.name], of_places[column.name] = value, cell
@@ -102,7 +102,7 @@ def _check_columns(table: Mapping[str, Any], columns: Sequence[_Column], place: 
     for missing in ("columns", "rows"):
         if not table.get(missing):
             raise FindingError((*place, missing), "is missing", "columns and rows go together")
-    for key in ("mean", *_OF_ONE, "functions"):
+    for key in ("mean", *_SINGLE_COLUMNS, "functions"):
         if key in table:
             message = f"{key} is of one number, and this table has rows"
             raise FindingError((*place, key), message, "name a column, or write { mean = ..., ... } in a row")
@@ -110,8 +110,8 @@ def _check_columns(table: Mapping[str, Any], columns: Sequence[_Column], place: 
     for column in columns:
         name = column.name
         of_level = column.level is not None
-        if name not in VALUE_TYPES and name != "part" and (of_level or name not in _OF_NUMBERS):
-            known = [*([] if of_level else _OF_NUMBERS), "part", *VALUE_TYPES]
+        if name not in VALUE_TYPES and name != "part" and (of_level or name not in _COLUMN_TYPES):
+            known = [*([] if of_level else _COLUMN_TYPES), "part", *VALUE_TYPES]
             hint = did_you_mean(name, known)
             raise FindingError(column.place, f"{shown(name)} is not a column", hint)
         if name in table.get("levels", {}):
@@ -130,7 +130,7 @@ def _check_columns(table: Mapping[str, Any], columns: Sequence[_Column], place: 
         message = f"{' and '.join(map(shown, heads))} both have means"
         raise FindingError(second.place, message, "name one of them, and the other among the levels")
     for column in columns:
-        if column.name in _OF_ONE and "mean" not in heads:
+        if column.name in _SINGLE_COLUMNS and "mean" not in heads:
             hint = f"write {{ mean = ..., {column.name} = ... }} in place of a number"
             raise FindingError(column.place, f"{column.name} is of one number, and a row has several", hint)
 
@@ -141,7 +141,7 @@ def _mean(value: object, place: Location) -> Mapping[str, Any]:
 
 def _checked(name: str, value: object, place: Location) -> object:
     """A column's value. Raises: FindingError."""
-    types, what = _OF_NUMBERS[name]
+    types, what = _COLUMN_TYPES[name]
     if not isinstance(value, types) or isinstance(value, bool) != (types == (bool,)):
         message = f"{shown(value)} is not {what}"
         raise FindingError(place, message, f'{name} is {what}, or "{_NOTHING}" where the document has none')

@@ -51,10 +51,10 @@ def _line(answer: Answer, case: AnswerCase) -> str:
         said = f"{at}{names[0]} is {exactly}as fast as {names[1]}{f' ({shown})' if shown else ''}"
     else:
         said = f"{at}{names[0]} is {exactly}{times} times as fast as {names[1]}{most}"
-    return said + (_what_would_decide(case) if case.verdict == "cannot tell" else "")
+    return said + (_deciding_option(case) if case.verdict == "cannot tell" else "")
 
 
-def _what_would_decide(case: AnswerCase) -> str:
+def _deciding_option(case: AnswerCase) -> str:
     more = more_than(case.needed, case.pairs)
     option = "" if more is None else f"; {option_of(more, [case])} would decide"
     return f", but this run is inconclusive{option}"

@@ -61,7 +61,7 @@ def answer_sentence(answer: Answer) -> str:
         return statement_sentence(answer)
     if not answer.cases:
         return f"Cannot tell: {answer.reason}."
-    said = f"{_one(answer, answer.cases[0])}." if len(answer.cases) == 1 else f"{_several(answer)}."
+    said = f"{_single_case(answer, answer.cases[0])}." if len(answer.cases) == 1 else f"{_several_cases(answer)}."
     if answer.reason is None:
         return said
     return f"Cannot tell: {answer.reason}; of the others: {said[:1].lower()}{said[1:]}"
@@ -87,10 +87,10 @@ def place_name(answer: Answer, case: AnswerCase) -> str:
     return ", ".join(named_level(key, case.fixed[key]) for key in varied)
 
 
-def _one(answer: Answer, case: AnswerCase) -> str:
+def _single_case(answer: Answer, case: AnswerCase) -> str:
     """A question's only case."""
     if case.effect.is_of_most and not case.constant:
-        return _of_most(answer, case)
+        return _about_most(answer, case)
     sides = (case.sides[1], case.sides[0])
     missing = [side for side in sides if side.value.value is None and side.value.low is None]
     if missing:
@@ -109,10 +109,10 @@ def _one(answer: Answer, case: AnswerCase) -> str:
     return said + (more_text([case]) if case.verdict == "cannot tell" else "") + _doubts([case])
 
 
-def _of_most(answer: Answer, case: AnswerCase) -> str:
+def _about_most(answer: Answer, case: AnswerCase) -> str:
     """Most repetitions: their number, and their effects' median; nothing about a mean."""
     other, reference = (
-        f"{with_level(answer, side.level)}{_of_repetitions(answer, side)}" for side in (case.sides[1], case.sides[0])
+        f"{with_level(answer, side.level)}{_repetition_range(answer, side)}" for side in (case.sides[1], case.sides[0])
     )
     agreeing, order = max((case.below, f"lower {other} than"), (case.above, f"higher {other} than"))
     same = case.pairs - case.below - case.above
@@ -130,7 +130,7 @@ def _of_most(answer: Answer, case: AnswerCase) -> str:
     return f"{OF_QUESTION[case.verdict]}, in most repetitions: {said}{_doubts([case])}"
 
 
-def _of_repetitions(answer: Answer, side: AnswerSide) -> str:
+def _repetition_range(answer: Answer, side: AnswerSide) -> str:
     """The range of a level's repetitions: " (2.79 to 16.1 Mbit/s)"; empty if unknown."""
     unit = metric_of_answer(answer).unit
     ends = (side.value.value, side.value.value) if side.value.is_exact else side.value.spread
@@ -201,7 +201,7 @@ def _would_take(case: AnswerCase) -> str:
     )
 
 
-def _several(answer: Answer) -> str:
+def _several_cases(answer: Answer) -> str:
     """A question with several cases: counts by verdict, and the effects' range."""
     cases = answer.cases
     few = max(case.pairs for case in cases) < FEW and not any(case.effect.is_exact for case in cases)

@@ -44,7 +44,7 @@ def answer_table(answer: Answer) -> Table | None:
     if len(answer.cases) < 2:
         return None
     if not has_reference(answer):
-        return _of_numbers(answer)
+        return _number_table(answer)
     others = dict.fromkeys(case.sides[1].level for case in answer.cases)
     reference = answer.cases[0].sides[0].level
     other = next(iter(others)) if len(others) == 1 else "the other"
@@ -63,10 +63,10 @@ def answer_table(answer: Answer) -> Table | None:
         ]
         for case in answer.cases
     ]
-    return _of_cases(answer, columns, rows)
+    return _case_table(answer, columns, rows)
 
 
-def _of_numbers(answer: Answer) -> Table:
+def _number_table(answer: Answer) -> Table:
     """A question about single cells, about a law, or about every two levels: each case's deciding number."""
     columns = [
         *names("at", "compared"),
@@ -83,7 +83,7 @@ def _of_numbers(answer: Answer) -> Table:
         ]
         for case in answer.cases
     ]
-    return _of_cases(answer, columns, rows)
+    return _case_table(answer, columns, rows)
 
 
 def _decision(case: AnswerCase) -> list[str]:
@@ -95,7 +95,7 @@ def _decision(case: AnswerCase) -> list[str]:
     ]
 
 
-def _of_cases(answer: Answer, columns: list[Column], rows: list[list[str]]) -> Table:
+def _case_table(answer: Answer, columns: list[Column], rows: list[list[str]]) -> Table:
     reasons = dict.fromkeys(case.reason for case in answer.cases if case.reason)
     notes = [f"Without an interval: {reason}." for reason in reasons]
     return Table(f"The {count(len(rows))} cases: {what_of(answer)}", columns, rows, footnotes=notes, shown=Shown.ASIDE)
@@ -188,7 +188,7 @@ def _tally(statements: Sequence[Answer]) -> str:
     holding, failing, open_ = (counts[verdict] for verdict in OF_STATEMENT)
     total = len(statements)
     if max(counts.values()) == total:
-        return _all(total, holding=holding > 0, failing=failing > 0)
+        return _common_verdict(total, holding=holding > 0, failing=failing > 0)
     parts = [
         *([f"{count(holding)} {'holds' if holding == 1 else 'hold'}"] if holding else []),
         *([f"{count(failing)} {'does not hold' if failing == 1 else 'do not hold'}"] if failing else []),
@@ -197,7 +197,7 @@ def _tally(statements: Sequence[Answer]) -> str:
     return f"Of {count(total)} statements of documents, {', '.join(parts[:-1])} and {parts[-1]}."
 
 
-def _all(total: int, *, holding: bool, failing: bool) -> str:
+def _common_verdict(total: int, *, holding: bool, failing: bool) -> str:
     """The sentence for a verdict common to all statements."""
     if holding:
         return "The document's statement holds." if total == 1 else f"All {count(total)} statements of documents hold."

@@ -128,7 +128,7 @@ def browser(job: Job) -> Iterator[Browser]:
             yield Browser(devtools, _version(devtools))
         except BrowserGoneError as error:
             raise ChromiumError(
-                f"Chromium has ended: {_last_words(log)}", hint=_where(log) or f"try {program} --headless --dump-dom"
+                f"Chromium has ended: {_last_words(log)}", hint=_log_hint(log) or f"try {program} --headless --dump-dom"
             ) from error
         finally:
             _end(pid)
@@ -202,7 +202,7 @@ def _last_words(log: IO[bytes]) -> str:
     return " / ".join(words[-_LOG_LINES:]) or "it said nothing"
 
 
-def _where(log: IO[bytes]) -> str | None:
+def _log_hint(log: IO[bytes]) -> str | None:
     return f"all that it said: {log.name}" if isinstance(log.name, str) else None
 
 

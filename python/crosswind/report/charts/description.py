@@ -69,7 +69,7 @@ def description(specification: Specification, caption: str) -> str:
         return begun
     colour = _Axis.of(views, "color")
     if colour is not None and colour.is_number and not (x.is_number or y.is_number):
-        return " ".join([begun, *_map_said(_rows(specification), colour, x, y)])
+        return " ".join([begun, *_map_sentences(_rows(specification), colour, x, y)])
     is_distribution = y.name.startswith(_SHARES) and x.is_number
     if is_distribution:
         value, place = x, y
@@ -88,7 +88,7 @@ def description(specification: Specification, caption: str) -> str:
     return " ".join([begun, f"{shown[:1].upper()}{shown[1:]}{by}.", *said])
 
 
-def _map_said(rows: Sequence[_Row], value: _Axis, x: _Axis, y: _Axis) -> Iterator[str]:
+def _map_sentences(rows: Sequence[_Row], value: _Axis, x: _Axis, y: _Axis) -> Iterator[str]:
     """A map's smallest and largest number."""
     known = [row for row in rows if row.get(value.field) is not None]
     names = " and ".join(axis.name for axis in (x, y) if axis.name)

@@ -7,7 +7,7 @@ from crosswind.report.tables.table import CellNames, Table, invalid_rows, names,
 from crosswind.report.text.format import interval, levels
 from crosswind.text.quantities import RATE, TIME
 
-_SAID = (
+_HELP = (
     "While all flows of a cell run: IP bits that the path delivered of a flow, in the direction in which it sends "
     "more; its share of all that went that way; what was dropped and marked; and how long a packet waited in "
     "queues, on average."
@@ -42,4 +42,4 @@ def flow_tables(result: Result) -> list[Table]:
     marked = frozenset(row for row, flow in enumerate(result.flows) if invalid_rows([cells[flow.cell]]))
     narrow = Table("Flows", [*names("cell", "flow", *directed), *numbers(rate, "share, %")], short, marked, notes)
     columns = [*naming.columns, *names("flow", *directed), *numbers(rate, *headings)]
-    return [Table("Flows", columns, rows, marked, notes, narrow, _SAID)]
+    return [Table("Flows", columns, rows, marked, notes, narrow, _HELP)]

@@ -6,7 +6,7 @@ from crosswind.report.tables.metrics import interval_notes
 from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import NOTHING, interval, levels, quantity, scale_of, with_unit
 
-_SAID = "A line through the means of the cells: time = besides + round trips x the round trip of the path."
+_HELP = "A line through the means of the cells: time = besides + round trips x the round trip of the path."
 _OFF = "Off the line: how far the mean of a cell is from it at most. A time that bends has no number of round trips."
 
 
@@ -29,4 +29,4 @@ def round_trip_tables(result: Result) -> list[Table]:
     made = [(part, levels(line.fixed)) for line in result.round_trips for part in (line.trips, line.offset)]
     columns = [*names("cells", "time"), *numbers("round trips [95 %]", "besides [95 %]", "off the line")]
     notes = [_OFF, *interval_notes(made)]
-    return [Table("Round trips", columns, rows, footnotes=notes, help=_SAID)]
+    return [Table("Round trips", columns, rows, footnotes=notes, help=_HELP)]
