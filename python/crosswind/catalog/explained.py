@@ -123,10 +123,7 @@ class SocketPoint:
 
 @dataclass(frozen=True)
 class PacketPoint:
-    """A sent packet.
-
-    Attributes: queued_ns: wait behind others. fate: dropped, marked, or empty.
-    """
+    """A sent packet. Attributes: queued_ns: wait behind others. fate: dropped, marked, or empty."""
 
     at_ns: int
     queued_ns: int

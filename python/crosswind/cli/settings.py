@@ -116,10 +116,7 @@ def picked(group: type[T], given: Mapping[str, Any]) -> T:
 
 
 def parse_set(assignments: tuple[str, ...]) -> dict[str, str]:
-    """`--set key=value` options, by key.
-
-    Raises: UsageError without a key or value, or for a repeated key.
-    """
+    """`--set key=value` options, by key. Raises: UsageError without a key or value, or for a repeated key."""
     settings: dict[str, str] = {}
     for text in assignments:
         key, equals, value = text.partition("=")

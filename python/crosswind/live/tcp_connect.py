@@ -33,10 +33,7 @@ class _Opened:
 
 
 class TcpProbe:
-    """Opens connections to a port of a host.
-
-    Args: clock: monotonic, ns.
-    """
+    """Opens connections to a port of a host. Args: clock: monotonic, ns."""
 
     keeps_order = False
     """Each probe is its own connection, without an order between their packets."""

@@ -20,10 +20,7 @@ class ProbeWindow:
 
 
 class Windows:
-    """Cuts verdicts, in sending order, into windows.
-
-    Args: length_ns: a window's. start_ns: the first one's.
-    """
+    """Cuts verdicts, in sending order, into windows. Args: length_ns: a window's. start_ns: the first one's."""
 
     def __init__(self, *, length_ns: int, start_ns: int) -> None:
         self.length_ns = length_ns

@@ -128,10 +128,7 @@ class Markup:
         return text
 
     def _charts(self, charts: Sequence[Chart], title: str) -> str:
-        """Places for charts, with their specifications at the page's end.
-
-        Args: title: the section's.
-        """
+        """Places for charts, with their specifications at the page's end. Args: title: the section's."""
         figures = []
         for chart in charts:
             place = f"chart-{len(self.specifications)}"

@@ -301,10 +301,7 @@ class Store:
         return {key: partition for partition in self.partitions() for key in partition.keys}
 
     def results(self) -> dict[str, RepetitionResult]:
-        """Undamaged results by key, in planned order.
-
-        Raises: StoreError for an unreadable plan or another schema.
-        """
+        """Undamaged results by key, in planned order. Raises: StoreError for an unreadable plan or another schema."""
         return self.checked_results()[0]
 
     def checked_results(self, cells: Container[int] | None = None) -> tuple[dict[str, RepetitionResult], list[Damage]]:

@@ -81,10 +81,7 @@ QUEUE_HINT = "a queue is packets, bytes or a time, as 100p, 64kB or 50ms"
 
 
 class UnitError(ValueError):
-    """A malformed value.
-
-    Args: message: the value and its fault. hint: the right form.
-    """
+    """A malformed value. Args: message: the value and its fault. hint: the right form."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

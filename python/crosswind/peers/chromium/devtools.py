@@ -27,10 +27,7 @@ class NoAnswerError(ChromiumError):
 
 
 class DevTools:
-    """A connection to a browser.
-
-    Args: reader, writer: descriptors for our ends; `close` closes them.
-    """
+    """A connection to a browser. Args: reader, writer: descriptors for our ends; `close` closes them."""
 
     def __init__(self, reader: int, writer: int) -> None:
         self._reader, self._writer = reader, writer

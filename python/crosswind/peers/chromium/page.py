@@ -31,10 +31,7 @@ HEADERS = (
 
 @dataclass
 class LoadedPage:
-    """A loaded page.
-
-    Attributes: clock: for its times. said: the browser's developer messages on failed requests.
-    """
+    """A loaded page. Attributes: clock: for its times. said: the browser's developer messages on failed requests."""
 
     devtools: DevTools
     session: str
