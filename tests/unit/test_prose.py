@@ -17,7 +17,6 @@ AT_MOST = (2.0, 3.0)
 LIMITS = {
     "analysis": (4.8, 6.4),
     "api": (3.5, 3.5),
-    "catalog": (2.0, 3.4),
     "cell": (5.1, 4.4),
     "cli": (2.1, 3.0),
     "decisions": (3.0, 3.9),

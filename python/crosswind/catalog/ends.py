@@ -66,7 +66,7 @@ def programs_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
 
 
 def _owners(cell: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
-    """Owners of a workload, with their places: the cell, and each of its flows."""
+    """The cell and each flow, with their places: each may own a workload."""
     return [((), cell), *((("flows", number), flow) for number, flow in enumerate(cell.get("flows", ())))]
 
 

@@ -1,4 +1,4 @@
-"""Exchanges and connections with the pieces of their time, for `crosswind explain`."""
+"""Exchanges and connections with their time breakdown, for `crosswind explain`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -63,7 +63,7 @@ class Explained(Timed):
 
 @dataclass(frozen=True)
 class PartOfConnection:
-    """A part of a connection's time.
+    """A connection's time in one part.
 
     Attributes:
         data: forward or reverse, the waiting data's direction. times: for a window, number of waits. window_bytes: its

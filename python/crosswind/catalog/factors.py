@@ -48,7 +48,7 @@ class FactorScale:
 
 
 def factor_scale(factor: str) -> FactorScale | None:
-    """The numbers of a factor, as `path.forward.loss`; None where its levels are none."""
+    """A factor's numbers, as for `path.forward.loss`; None where its levels are none."""
     key = catalogue_key(factor)
     if key is None or key.unit not in _SCALES:
         return None

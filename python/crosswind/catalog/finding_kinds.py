@@ -1,4 +1,4 @@
-"""The kinds of finding, in report order: a folder of `crosswind.findings` and a line each.
+"""The kinds of finding, in report order: a folder in `crosswind.findings` and a line each.
 
 Its modules are imported by name: a study, a report and the judge know none of them.
 """

@@ -14,12 +14,12 @@ from crosswind.text.quantities import COUNT, RATE, RPM, SHARE, SIZE, TIME, Unit
 
 
 class Per(Enum):
-    """The subject of a metric's values, and of its formula."""
+    """The subject for a metric's values and formula."""
 
     EXCHANGE = "exchange"
     """One for each successful exchange. The formula is over one row in the samples table."""
     REPETITION = "repetition"
-    """One for each repetition. The formula sums up the samples table of a repetition."""
+    """One for each repetition. The formula sums up its samples table."""
     COUNTED = "counted"
     """One for each repetition. The formula is over the repetition's counters."""
     MESSAGE = "message"
@@ -36,11 +36,11 @@ class MetricPlace(Enum):
     DETAIL = "detail"
     """In its own table, folded away on the page. A terminal shows it only at a study's request."""
     WIRE = "wire"
-    """In a column of the table for bytes and packets."""
+    """In the table for bytes and packets."""
     PROCESSOR = "processor"
-    """In a column of the table for processor time."""
+    """In the table for processor time."""
     SPENT = "spent"
-    """In the chart and the table of the time breakdown."""
+    """In the time breakdown's chart and table."""
     PROGRAMS = "programs"
     """In the client programs' table."""
 
@@ -116,7 +116,7 @@ class Metric:
 
     @property
     def is_positive(self) -> bool:
-        """Whether its values are above 0 by nature: no share, no difference of two times, and no part."""
+        """Whether its values are above 0 by nature: no share, no difference between times, and no part."""
         return self.unit is not SHARE and not self.is_difference and not self.is_part
 
     @property
@@ -181,7 +181,7 @@ class Metric:
 
     @property
     def of_workloads(self) -> str:
-        """Its kinds of workload, in words, each with its required settings."""
+        """Its workload kinds, in words, each with its required settings."""
         if self.workloads is None:
             return "all with samples"
         return ", ".join(f"{kind}{_in_brackets(needed)}" for kind, needed in self.workloads.items())

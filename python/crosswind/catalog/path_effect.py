@@ -59,20 +59,20 @@ class DirectionEffect:
 
     @property
     def is_clustered(self) -> bool:
-        """Whether a loss tells of further ones: whether they come together, or keep apart."""
+        """Whether losses are correlated: clustered, or spread out."""
         return abs(self.loss_after_loss - self.loss) > SAME_SHARE
 
     @property
     def loss_after_delivery(self) -> float:
-        """Share of lost packets right behind a delivered one."""
+        """Loss among packets right behind a delivered one."""
         return self.loss_after_delivery_by(0)
 
     def loss_after_delivery_by(self, time_ns: float) -> float:
-        """Share of lost packets at a time after a delivered one, with no other between."""
+        """Loss among packets at a time after a delivered one, with no other between."""
         return 1.0 if self.loss >= 1 else self.loss * (1 - self.loss_after(time_ns)) / (1 - self.loss)
 
     def loss_after(self, time_ns: float) -> float:
-        """Share of lost packets at a time after a lost one, with no other between."""
+        """Loss among packets at a time after a lost one, with no other between."""
         if self.loss_memory_ns is None:
             return self.loss_after_loss
         return self.loss + (self.loss_after_loss - self.loss) * exp(-time_ns / self.loss_memory_ns)
@@ -92,7 +92,7 @@ class PathEffect:
 
     @classmethod
     def from_stored(cls, data: Mapping[str, Any]) -> Self:
-        """Of a plan or a result. Raises: KeyError, TypeError where something is missing."""
+        """From a plan or a result. Raises: KeyError, TypeError where something is missing."""
         return cls(**{way: DirectionEffect(**data[way]) for way in DIRECTIONS})
 
 

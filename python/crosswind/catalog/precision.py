@@ -34,7 +34,7 @@ class PrecisionReached:
     requested; wanted: its half-width. ended: precision, cap, exact or no value; null for an unfinished cell.
     """
 
-    # In the schema of results an object has no fields but these.
+    # Result objects have no further fields in the schema.
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     cell: int
@@ -86,7 +86,7 @@ class StoppingRule(Protocol):
         """A repetition has ended."""
 
     def next_counts(self) -> dict[int, int]:
-        """Each continuing cell's total number of repetitions before its next look."""
+        """Each continuing cell's total repetitions before its next look."""
 
     def state(self) -> Sequence[CellPrecision]:
         """Each precision's state in each of its cells."""

@@ -65,6 +65,6 @@ class WarningKind(Enum):
     PROGRAM_REPORT = "program_report", "what the client printed: {remark}", None
 
     def warning(self, **values: object) -> ResultWarning:
-        """A warning of this kind, with the values in its text."""
+        """This kind's warning, with the values in its text."""
         name, text, hint = self.value
         return ResultWarning(name=name, text=text.format(**values), hint=hint)
