@@ -20,7 +20,6 @@ LIMITS = {
     "cell": (5.1, 4.4),
     "cli": (2.1, 3.0),
     "decisions": (3.0, 3.9),
-    "errors": (5.2, 0.6),
     "findings": (3.6, 4.9),
     "report": (2.0, 3.6),
     "study": (5.9, 6.0),

@@ -106,9 +106,8 @@ class Run(StoredRun):
         """A chart of one metric as in the report, for a notebook to draw, change and save.
 
         Args:   metric: its name, as `rtt`; without it the first compared one. kind: `intervals`: each cell's mean and
-        median
-                with their intervals; `distribution`: the share of samples at or below each value; `comparisons`: ratios
-                between levels with their intervals; `shift`: the difference between two levels at each quantile.
+                median with their intervals; `distribution`: the share of samples at or below each value; `comparisons`:
+                ratios between levels with intervals; `shift`: the difference between two levels at each quantile.
                 statistics: for `comparisons`, as in `compare`, the mean besides; none: the report's.
         Raises: UsageError without data of the kind; StoreError for an unreadable table.
         """

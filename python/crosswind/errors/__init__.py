@@ -1,11 +1,11 @@
-"""Every error that Crosswind shows a user.
+"""All errors shown to users.
 
-    CrosswindError            what failed, on what; `hint` says what to do; `exit_code` is the process's
+    CrosswindError            the failure and its object; `hint`: the remedy; `exit_code`: the process's
     ├── UsageError      (2)   the command line is wrong
     ├── StudyError      (2)   a study file is wrong: names the file, the key or line, the value
     ├── StoreError      (2)   a run directory is missing, foreign, locked or from another schema
     ├── EngineError     (1)   a cell process could not be started, or broke its protocol
-    └── DiskError       (1)   the disk refused what had to be written
+    └── DiskError       (1)   the disk refused a write
 
 Lost packets, timeouts and refused connections are data, never exceptions.
 """
@@ -15,10 +15,7 @@ from collections.abc import Iterable
 
 
 class CrosswindError(Exception):
-    """A failure with one clear message and a hint.
-
-    Args: message: what failed, on what. hint: what the user can do about it.
-    """
+    """A failure with one clear message and a hint. Args: message: the failure and its object. hint: the remedy."""
 
     exit_code = 1
 
@@ -51,7 +48,7 @@ class EngineError(CrosswindError):
 
 
 class DiskError(CrosswindError):
-    """The disk refused what had to be written."""
+    """The disk refused a write."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

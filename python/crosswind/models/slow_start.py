@@ -32,8 +32,7 @@ def slow_start(
     The last segment may be shorter.
 
     Args:   size_bytes: at least 1. rtt_s: propagation both ways, s, at least 0. rate_bps: the link's, None for
-    unlimited.
-            mss_bytes: a segment's payload. packet_bytes: its size on the link. initial_window: segments.
+            unlimited. mss_bytes: a segment's payload. packet_bytes: its size on the link. initial_window: segments.
             window_segments: the smaller of the receiver's window and the sender's buffer.
     Raises: ValueError when a size or a window is below 1, or a time negative.
     Source: SOURCE; reproduces the published cells of docs/models.md within 7 %.
@@ -53,8 +52,7 @@ def arrivals(
     initial_window: float,
     window_segments: float = math.inf,
 ) -> Array:
-    """Departure times of full segments from the link, s after the first; the flight to the receiver is the same for
-    all.
+    """Departure times of full segments from the link, s after the first; their flight to the receiver is equal.
 
     An ACK releases two segments, at the window's limit one. ACKs come as segments left, one behind the other, so a
     round's segments leave without a gap, and the first a round trip and its own time on the wire after the first of the
