@@ -1,7 +1,6 @@
-"""What `--quick` runs on this machine: a study's quick variant, in virtual time wherever that answers as well.
+"""`--quick` on this machine: a study's quick variant, in virtual time wherever it answers as well.
 
-Virtual time costs seconds where the machine's clock costs minutes, so that a first look can afford the repetitions that
-decide its questions.
+Virtual time costs seconds where the real clock costs minutes, so a first look can afford enough repetitions.
 """
 
 from crosswind.catalog.metrics import METRICS, MetricPlace
@@ -26,10 +25,10 @@ def as_run_here(study: Study, *, quick: bool, clock: str | None = None) -> tuple
 
 
 def first_look(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[str, ...]]:
-    """The quick variant of a study as this machine runs it.
+    """A study's quick variant on this machine.
 
-    Args:    clock: that the caller chose; None where nobody did.
-    Returns: the study, and what differs from what is written, in sentences that are notes of it.
+    Args:    clock: the caller's choice, if any.
+    Returns: the study, and its changes in sentences, for notes.
     Raises:  StudyError.
     """
     quick = study.quick().on_this_machine()
@@ -49,9 +48,9 @@ def first_look(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[
 
 
 def asks_the_machine(study: Study) -> bool:
-    """Whether a study is about a machine, or chooses its clock itself, so that virtual time would not answer it.
+    """Whether a study is about a machine, or chooses its clock itself, so virtual time would not answer it.
 
-    Its first question decides: one about processor time needs the machine's clock.
+    Its first question decides: one about processor time needs the real clock.
     """
     cells = list(study.every_cell())
     if study.profile or any("host.clock" in cell.settings or _runs_strangers(cell) for cell in cells):
@@ -68,7 +67,7 @@ def _runs_strangers(cell: Cell) -> bool:
 
 
 def has_kernel(study: Study) -> bool:
-    """Whether the kernels of virtual time that a study asks for are here."""
+    """Whether a study's virtual-time kernels are here."""
     kernels = {level.text for cell in study.cells() if (level := cell.settings.get("host.kernel")) is not None}
     try:
         for kernel in kernels or [None]:

@@ -13,17 +13,17 @@ from crosswind.study.parts import Part
 from crosswind.study.precision import main_metric
 
 RUNGS = tuple(name for name in NETWORKS if name.startswith("ladder-"))
-"""The networks of the ladder, the best first."""
+"""The ladder's networks, the best first."""
 
 _NETWORK, _CLOCK, _OPTION = "path.network", "host.clock", "--ladder"
 NOTE = "The ladder runs in virtual time; --clock real runs it on the machine's clock."
 
 
 def over_ladder(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[str, ...]]:
-    """A study whose cells run on each rung of the ladder, in virtual time wherever that answers as well.
+    """A study with its cells on each rung, in virtual time wherever it answers as well.
 
-    Args:    clock: that the caller chose; None where nobody did.
-    Returns: the study, and what differs from what is written, in sentences.
+    Args:    clock: the caller's choice, if any.
+    Returns: the study, and its changes, in sentences.
     Raises:  StudyError where the study sets its network itself.
     """
     for part in study.parts:
@@ -42,7 +42,7 @@ def over_ladder(study: Study, *, clock: str | None = None) -> tuple[Study, tuple
 
 
 def _network_keys(part: Part) -> Iterator[str]:
-    """The keys of a part that say what its network is, which are all of the path but those of both hosts."""
+    """The keys in a part for its network: all path keys but the hosts'."""
     of_directions = {key.study for key in catalog().direction_keys}
     for key in part.settings:
         of_network = key == _NETWORK or owner_of(key) is not None or key.rpartition(".")[2] in of_directions
@@ -51,7 +51,7 @@ def _network_keys(part: Part) -> Iterator[str]:
 
 
 def _figures(study: Study) -> Iterator[dict[str, str]]:
-    """A chart over the rungs for the main metric of each kind of workload."""
+    """A chart over the rungs for each workload kind's main metric."""
     metrics = dict.fromkeys(main_metric(cell.workload) for cell in study.cells())
     series = next(iter(study.factors), None)
     for metric in filter(None, metrics):

@@ -1,4 +1,4 @@
-"""Two programs become a study of one cell: what `crosswind exec` runs, and what programs that test others run.
+"""Makes two programs a one-cell study, for `crosswind exec` and test plugins.
 
 study, is_virtual = study_of(Programs(client=["curl", "http://server:{port}/"], server=[...]), {"path.loss": "2%"})
 """
@@ -17,10 +17,10 @@ from crosswind.study.edits import NOTHING_FURTHER, FurtherTables
 from crosswind.text.units import format_duration, parse_duration
 
 NOT_RUN, NOT_A_PROGRAM, NOT_FOUND, INTERRUPTED = 125, 126, 127, 130
-"""Exit statuses of a client that was not run, as timeout(1) and env(1) have them."""
+"""Exit statuses for a client not run, as in timeout(1) and env(1)."""
 
 PORT = 8000
-"""What {port} stands for unless a setting says so. The server's host is new, so every port is free."""
+"""The default for {port}. The server's host is new, so every port is free."""
 
 LONGEST = "23h"
 """How long a client may take on the machine's clock unless a setting says so: as long as a cell may."""
@@ -28,7 +28,7 @@ LONGEST = "23h"
 
 @dataclass(frozen=True)
 class Programs:
-    """Argument lists with placeholders. Attributes: names: what errors call the client and the server."""
+    """Argument lists with placeholders. Attributes: names: the client's and the server's in errors."""
 
     client: list[str]
     server: list[str] | None
@@ -40,7 +40,7 @@ class Programs:
         return any("{port}" in word for word in (*self.client, *(self.server or ())))
 
     def check(self) -> None:
-        """Raises: NotRunError where one of them is no program here, UsageError for a word that is no placeholder."""
+        """Raises: NotRunError for a missing program, UsageError for an unknown placeholder."""
         for where, words in zip(self.names, (self.client, self.server), strict=True):
             if words is None:
                 continue
@@ -61,7 +61,7 @@ def _check_program(program: str) -> None:
 
 
 class NotRunError(CrosswindError):
-    """The client was not run. Args: status: the exit status that says so."""
+    """The client was not run. Args: status: the exit status for it."""
 
     def __init__(self, message: str, hint: str | None, status: int = NOT_RUN) -> None:
         super().__init__(message, hint=hint)
@@ -78,10 +78,10 @@ def study_of(
     seed: int | None = None,
     several: bool = False,
 ) -> tuple[Study, bool]:
-    """The study of the one cell, and whether it runs in virtual time.
+    """The one-cell study, and whether it runs in virtual time.
 
-    Args: given: settings by dotted key. flags: what errors call each of them. further: hops, changes and flows. seed:
-        None for the default. several: whether it may be several cells.
+    Args: given: settings by dotted key. flags: their names in errors. further: hops, changes and flows. seed: None for
+        the default. several: whether it may have several cells.
     Raises: StudyError, EngineError, UsageError.
     """
     wanted, kernel = str(given.get("host.clock", "auto")), given.get("host.kernel")
@@ -110,15 +110,15 @@ def study_of(
 
 
 _FURTHER_DELAYS_NS = (10_000_000, 30_000_000, 100_000_000)
-"""By how much longer the delays are, each way, over which a client's round trips are counted."""
+"""Additional delays, each way, for counting a client's round trips."""
 
 
 @dataclass(frozen=True)
 class ProgramRoundTrips:
-    """A client's time as a line over the round trip of its path.
+    """A client's time as a line over its path's round trip.
 
-    Attributes: trips: how many. offset_ns: what it takes besides. deviation_ns: how far its times are from the line at
-        most. delays: over which it ran, each way.
+    Attributes: trips: the slope. offset_ns: the rest. deviation_ns: the times' maximum distance from the line. delays:
+        those run, each way.
     """
 
     trips: float
@@ -134,9 +134,10 @@ class ProgramRoundTrips:
 def refuse_other_delays(
     settings: Mapping[str, object], further: FurtherTables, *, name: Callable[[str], str], asked: str, delay: str
 ) -> None:
-    """Raises: UsageError where the delay is not that of both directions of one hop.
+    """Raises: UsageError unless the delay is the same in both directions of one hop.
 
-    Args: name: what the caller calls a key. asked: what varies the delay. delay: what the caller calls path.delay.
+    Args: name: a key's name for the caller. asked: the option varying the delay. delay: path.delay's name for the
+        caller.
     """
     others = [
         key for key in settings if key != "path.delay" and (key.endswith(("delay", ".network")) or ".hop." in key)

@@ -1,4 +1,4 @@
-"""From a run to what people read: its analysis, and its report."""
+"""From a run to its analysis and its report."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ REPORT = "report.html"
 
 
 def analyse(run: StoredRun) -> Result:
-    """The result of a run: estimates with their intervals, comparisons, and what the study asks for.
+    """A run's result: estimates with their intervals, comparisons, and the study's findings.
 
-    Raises: StoreError when no result can be read.
+    Raises: StoreError without a readable result.
     """
     return pipeline.analyse(run.measured())
 
@@ -39,8 +39,8 @@ def write_html(run: StoredRun, path: Path | str | None = None) -> Path:
 class Analysed:
     """A run with its analysis.
 
-    Attributes: data: the samples of its cells, which charts draw. overview: of a large run, whose record and data are
-        those of the cells that something is asked about.
+    Attributes: data: its cells' samples, for charts. overview: a large run's; its record and data then cover only cells
+        in a finding.
     """
 
     record: RunRecord
@@ -54,9 +54,9 @@ def analysed(
 ) -> Analysed:
     """The run's record, and its analysis.
 
-    Args: fail_if: thresholds beside those of its study. cells: only these, in depth; none: all. everything: all cells
-        in depth, of a large run too.
-    Raises: StoreError; StudyError for a threshold of no meaning; UsageError for a cell that the run does not have.
+    Args: fail_if: thresholds beside its study's. cells: only these, in depth; none: all. everything: all cells in
+        depth, even in a large run.
+    Raises: StoreError; StudyError for a malformed threshold; UsageError for an unknown cell.
     """
     asked = _asked(run, fail_if)
     if cells:
@@ -83,7 +83,7 @@ def _of_large(run: StoredRun, asked: Mapping[str, Sequence[Mapping[str, Any]]]) 
 
 
 def _asked(run: StoredRun, fail_if: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """What the study asks, with thresholds beside its own. Raises: StudyError."""
+    """The study's findings, with thresholds beside its own. Raises: StudyError."""
     asked: Mapping[str, Sequence[Mapping[str, Any]]] = run.manifest.presentation["asked"]
     if not fail_if:
         return asked
@@ -93,7 +93,7 @@ def _asked(run: StoredRun, fail_if: Sequence[str]) -> Mapping[str, Sequence[Mapp
 
 
 def _of_some_cells(run: StoredRun, cells: Collection[int]) -> RunRecord:
-    """The run as if it had these cells alone. What is asked is asked of all of it."""
+    """The run reduced to these cells. Findings concern all of it, and are left out."""
     if absent := sorted(set(cells) - set(run.cells)):
         hint = "`crosswind show STUDY` counts the cells, from 0"
         raise UsageError(f"the run has no cell {', '.join(map(str, absent))}", hint=hint)
@@ -102,7 +102,7 @@ def _of_some_cells(run: StoredRun, cells: Collection[int]) -> RunRecord:
 
 
 def write_page(run: StoredRun, made: Analysed, path: Path | None = None) -> Path:
-    """As `write_html`, of a run that is analysed already. Of a large one, a page of its cells is written beside it."""
+    """As `write_html`, for an analysed run. A large one gets a page with its cells beside it."""
     page = path or run.directory / REPORT
     if made.overview is None:
         run_page.write_html(made.record, made.result, page, data=made.data)

@@ -1,9 +1,9 @@
-"""Running a study, for as long as the precision of its intervals takes.
+"""Runs a study, for as long as its intervals' precision takes.
 
     run = crosswind.run("quickstart", quick=True)
     run = crosswind.resume(run.directory)
 
-What runs cells (crosswind.execution) judges nothing, and what judges (crosswind.analysis) runs nothing: they meet here.
+crosswind.execution judges nothing, and crosswind.analysis runs nothing: they meet here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,19 +47,19 @@ def run(
     """Runs a study in a new directory, to its end or until SIGINT or SIGTERM stops it (`Run.interrupted`).
 
     Args:
-        study: a study, the name of a built-in one, or the path of a study file.
-        output: where the run is kept, a directory that is absent or empty, or `s3://bucket/prefix`; None for
+        study: a study, a built-in one's name, or a study file's path.
+        output: the run's directory, absent or empty, or `s3://bucket/prefix`; None for
             `crosswind-runs/<study>-<UTC time>`.
         quick: its variant for a first look.
         jobs: cells at a time; None for as many as the fidelity budget allows.
-        packets, capture, qlog: files to keep of every cell. parts: keep what its time was spent on, too.
-        profile: sample where processor time goes.
-        to: HOST[:PORT] of a `crosswind serve`, to which it runs over the network; the token is in CROSSWIND_TOKEN.
-        on: the Dask cluster that runs the cells, as `--on` (docs/clusters.md); None for this machine.
-        progress: sees the run go by.
-        command: what the run's provenance says it was started by; None for this process's command line.
-    Raises: StudyError when the study is wrong or a cell impossible; UsageError without a token; StoreError when the
-        directory is taken; EngineError or DiskError when no cell can run. What was finished is kept.
+        packets, capture, qlog: files to keep for every cell. parts: keep time breakdowns, too.
+        profile: sample processor time.
+        to: a server's HOST[:PORT] (`crosswind serve`), for a run over the network; the token is in CROSSWIND_TOKEN.
+        on: the Dask cluster, as `--on` (docs/clusters.md); None for this machine.
+        progress: sees the run's events.
+        command: for the run's provenance; None for this process's command line.
+    Raises: StudyError for a wrong study or an impossible cell; UsageError without a token; StoreError for a used
+        directory; EngineError or DiskError when no cell can run. Finished cells are kept.
     """
     design = study if isinstance(study, Study) else load_study(str(study))
     design, _ = as_run_here(design, quick=quick, clock="real" if to is not None or profile else None)
@@ -90,12 +90,12 @@ def resume(
     progress: Observer | None = None,
     command: Sequence[str] | None = None,
 ) -> StoredRun:
-    """Goes on with a run: runs what has no result, what failed, and what its precision still takes; nothing else.
+    """Resumes a run: missing and failed repetitions, and the precision's further ones; nothing else.
 
-    Args: directory: of the run; None for the latest (of `study`, when one is given). study: refuse a run of another
-        one. jobs: cells at a time; None for what the run had before. on, progress, command: as of `run`.
+    Args: directory: the run's; None for the latest (of `study`, if given). study: refuse another study's run. jobs:
+        cells at a time; None for the previous number. on, progress, command: as for `run`.
     Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
-        run. What was finished is kept.
+        run. Finished cells are kept.
     """
     options = RunOptions(
         output=place_of(directory) if directory else None,
@@ -113,7 +113,7 @@ def resume_with(options: RunOptions, study: Study | None) -> StoredRun:
 
 
 def _that_reaches(study: Study, options: RunOptions) -> Study:
-    """A study without the transports that do not reach its server, which are tried; as it is without a server."""
+    """A study without the transports blocked on the way to its server; unchanged without a server."""
     server = server_of(study)
     if server is None:
         return study
@@ -130,7 +130,7 @@ class PrecisionRules:
     """Makes the stopping rules of runs. Statistics are imported where a run has one: the others should not wait."""
 
     def check(self, asked: Mapping[str, Any], cells: Mapping[int, tuple[Mapping[str, Any], PathEffect]]) -> None:
-        """Raises: StudyError when a precision cannot be reached by the design of one of the cells, by their indices."""
+        """Raises: StudyError for a precision unreachable in one of the cells, given by index."""
         from crosswind.analysis.precision import why_unreachable
 
         reason = why_unreachable(asked, cells)
@@ -138,7 +138,7 @@ class PrecisionRules:
             raise StudyError(f"precision: {reason}", hint="ask for another statistic or metric, or for more exchanges")
 
     def rule_of(self, manifest: Manifest) -> StoppingRule | None:
-        """The rule of a run; None where every cell is run a fixed number of times."""
+        """A run's rule; None with a fixed number of repetitions."""
         if manifest.precision is None:
             return None
         from crosswind.analysis.precision import PrecisionRule

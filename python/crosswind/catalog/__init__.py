@@ -1,7 +1,7 @@
-"""What a cell can be: transports, workloads, path elements, host settings, and every key with its unit, range and help.
+"""A cell's vocabulary: transports, workloads, path elements, host settings, and each key's unit, range and help.
 
-`catalog.json` is what `crosswind-cell --describe` prints; `make catalog` renews it. Whatever a study may say, its
-validation, the options of the command line, the JSON Schema and the tables of docs/study.md follow from it.
+`catalog.json` is the output of `crosswind-cell --describe`; `make catalog` renews it. A study's keys and their
+validation, the command line's options, the JSON Schema and the tables in docs/study.md follow from it.
 """
 
 import json
@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 
 
 class KeyType(StrEnum):
-    """What kind of value a key takes."""
+    """A key's value type."""
 
     INTEGER = "integer"
     NUMBER = "number"
@@ -34,7 +34,7 @@ class KeyType(StrEnum):
 
 
 class CellUnit(StrEnum):
-    """The unit of a value, in a cell."""
+    """A value's unit, in a cell."""
 
     NANOSECONDS = "ns"
     BYTES = "bytes"
@@ -46,7 +46,7 @@ class CellUnit(StrEnum):
 
 
 class Carrier(StrEnum):
-    """What a transport runs over."""
+    """A transport's carrier."""
 
     TCP = "tcp"
     UDP = "udp"
@@ -55,7 +55,7 @@ class Carrier(StrEnum):
 
 @dataclass(frozen=True)
 class KeyCondition:
-    """Where a key has an effect: where another key of the same group has one of these values; None: any value."""
+    """A key's condition: another key in the same group has one of these values; None: any value."""
 
     key: str
     values: tuple[str, ...] | None
@@ -94,7 +94,7 @@ class Key:
 
 
 class ColumnType(StrEnum):
-    """The type of a column."""
+    """A column's type."""
 
     U8 = "u8"
     U16 = "u16"
@@ -106,7 +106,7 @@ class ColumnType(StrEnum):
 
 @dataclass(frozen=True)
 class SampleColumn:
-    """A column of a table that a cell writes. nullable: whether it is null where something did not happen."""
+    """A column in a cell's table. nullable: whether it is null for a missing event."""
 
     name: str
     type: ColumnType
@@ -117,7 +117,7 @@ class SampleColumn:
 
 @dataclass(frozen=True)
 class KeyGroup:
-    """Keys that stand together: those of a path, of an element of it, of the hosts, of a budget."""
+    """Related keys: a path's, an element's, the hosts', a budget's."""
 
     name: str
     help: str
@@ -131,7 +131,7 @@ class KeyGroup:
 
 @dataclass(frozen=True)
 class WorkloadKind:
-    """What is asked of a transport. `sample` is what one row of its samples is; `transports` are those it runs over."""
+    """A kind of workload. `sample`: the meaning of one sample row; `transports`: its possible ones."""
 
     kind: str
     help: str
@@ -213,7 +213,7 @@ class SpentGroup:
 
 @dataclass(frozen=True)
 class HostBundle:
-    """A bundle of host settings with a name."""
+    """A named bundle of host settings."""
 
     name: str
     help: str
@@ -256,13 +256,13 @@ class Catalog:
 
     @property
     def direction_keys(self) -> tuple[Key, ...]:
-        """The keys of one direction of the path."""
+        """The keys for one direction of the path."""
         return tuple(key for element in self.elements for key in element.keys)
 
 
 @cache
 def catalog() -> Catalog:
-    """The catalogue of the crosswind-cell that this package was built with."""
+    """The catalogue from this package's crosswind-cell."""
     return _catalog(json.loads(catalog_text()))
 
 
@@ -272,13 +272,13 @@ def catalog_text() -> str:
 
 
 def filled_in(described: KeyGroup | WorkloadKind | None, sent: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A section of a cell with the default of every key that was not sent."""
+    """A cell's section with defaults for unset keys."""
     given = {key: value for key, value in (sent or {}).items() if value is not None}
     return given if described is None else {**described.defaults, **given}
 
 
 def is_datagram(name: str | None) -> bool:
-    """Whether a lost message of this transport is never retransmitted; False for one that is not known."""
+    """Whether the transport never retransmits a lost message; False for an unknown one."""
     transport = catalog().transports.get(name or "")
     return transport is not None and transport.datagram
 

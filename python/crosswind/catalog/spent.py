@@ -6,13 +6,13 @@ A group is a metric: its formula is the sum of its parts, so that the groups of 
 from crosswind.catalog import catalog
 
 WHOLE = "spent"
-"""The metric of the whole time."""
+"""The metric for the whole time."""
 
 GROUPS = catalog().spent_groups
 """Every group, in the order of charts."""
 
 TAKES = "that takes the emulator, exchanges that succeed, a cell of at most a million packets, and no --no-parts"
-"""What to tell those whose cells do not tell."""
+"""The hint for cells without a breakdown."""
 
 NOT_KEPT = "the run was started with --no-parts: run it again without"
 """The same where nobody wanted to know."""

@@ -101,7 +101,7 @@ def command(
 def _compared(
     run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple[str, ...], *, why: bool
 ) -> "RunComparison":
-    """Raises: UsageError for a metric or condition that means nothing; StoreError for runs that cannot be compared."""
+    """Raises: UsageError for an unknown metric or condition; StoreError for incomparable runs."""
     from crosswind.analysis.two_runs.compare import ComparedRun, compare_runs
     from crosswind.analysis.two_runs.why import NotPairedError
     from crosswind.catalog.metrics import LOST, METRICS, metric_named

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crosswind.analysis.fit_result import FitResult, FittedCoefficient, FittedLevel, ModelFit
 
 _TOGETHER = "\N{NO-BREAK SPACE}"
-"""In place of a space at which no line may end; it is printed as a space."""
+"""In place of an unbreakable space; printed as a space."""
 
 
 @click.command()

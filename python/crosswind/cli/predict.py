@@ -1,4 +1,4 @@
-"""`crosswind predict`: what the models say of a path, side by side, without running anything."""
+"""`crosswind predict`: the models' predictions for a path, side by side, without running anything."""
 
 import json
 import re
@@ -38,9 +38,9 @@ _NARROWEST = 20
 _QUANTILES = (0.05, 0.5, 0.95, 0.99)
 _LARGEST_BYTES = 10**18
 SCHEMA = "crosswind.predictions/1"
-_HEADERS_BYTES = 52  # RFC 791, 9293 and 7323: 20 of IPv4, 20 of TCP and 12 of timestamps
-_SMALLEST_MSS = 524  # what an MTU of 576 bytes leaves
-_LARGEST_MSS = 65_483  # what an MTU of 65535 bytes leaves
+_HEADERS_BYTES = 52  # RFC 791, 9293 and 7323: IPv4 20, TCP 20, timestamps 12
+_SMALLEST_MSS = 524  # with an MTU of 576 bytes
+_LARGEST_MSS = 65_483  # with an MTU of 65535 bytes
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")
 """A congestion control of Linux has 15 characters at most (TCP_CA_NAME_MAX)."""
 _HEADINGS = {
@@ -63,7 +63,7 @@ class PathQuestion:
     host: Mapping[str, Any]
 
     def situation(self, kind: str, transport: str) -> "Situation":
-        """What is asked in the models' terms; the round trip is the one that was asked about, also where it is 0."""
+        """The question in the models' terms, with its own round trip, even if it is 0."""
         from crosswind.models import situation
 
         loss = float(self.loss)
@@ -147,7 +147,7 @@ def command(
 
 
 def _question(options: Mapping[str, Any]) -> PathQuestion:
-    """The path that is asked about. Raises: UsageError where there is no such path."""
+    """The path to predict. Raises: UsageError for an impossible one."""
     if options["loss"] == 1:
         raise UsageError("--loss 100%: nothing arrives", hint="give a loss below 100%")
     if options["size"] == 0:
@@ -181,7 +181,7 @@ def _question(options: Mapping[str, Any]) -> PathQuestion:
 
 
 def _check_host(host: Mapping[str, Any], flags: Mapping[str, str]) -> None:
-    """Raises: UsageError for what no host can be set to. Args: flags: options by the key whose bounds they have."""
+    """Raises: UsageError for impossible host settings. Args: flags: options by their catalogue keys."""
     for key in catalog().host.keys:
         value = host.get(key.name)
         if key.name in flags and value is not None and not (key.minimum or 0) <= value <= (key.maximum or value):
@@ -195,7 +195,7 @@ def _check_host(host: Mapping[str, Any], flags: Mapping[str, str]) -> None:
 
 
 def _predictions(question: PathQuestion, names: Sequence[str]) -> list["Prediction"]:
-    """What each model says, those left out that say nothing of this path. Raises: UsageError for an unknown model."""
+    """Each model's predictions, without models silent on this path. Raises: UsageError for an unknown model."""
     from crosswind.models import MODELS, predict_situation, unknown_models
 
     if unknown := unknown_models(names):
@@ -230,7 +230,7 @@ def _host(question: PathQuestion) -> list[tuple[str, str]]:
 
 
 def _print_rows(predictions: Sequence["Prediction"]) -> None:
-    """A line for each model, and below them what to bear in mind, once for all models that it concerns."""
+    """A line for each model, then the remarks, each once for all its models."""
     divisor, unit = METRICS[predictions[0].metric].unit.scale_for([made.value for made in predictions])
     width = max(len(made.model) for made in predictions)
     remarks: dict[str, list[str]] = {}
@@ -259,7 +259,7 @@ def _three_digits(number: float) -> str:
 
 
 def _simulated(question: PathQuestion, runs: int | None, seed: int) -> dict[str, Any]:
-    """The distribution of simulated transfer times, ns. Raises: UsageError where no size says what to transfer."""
+    """The distribution of simulated transfer times, ns. Raises: UsageError without a size."""
     from crosswind.models.simulated import simulated_transfers
 
     if question.size_bytes is None:
@@ -294,7 +294,7 @@ def _between(limits: tuple[float, float] | None, divisor: float) -> str:
 
 
 def _few(simulation: Mapping[str, Any]) -> str:
-    """Why the mean of several transfers has no interval."""
+    """The reason for a mean without interval."""
     if simulation["runs"] == 1 or simulation["low"] is not None:
         return ""
     return f" (no interval: {simulation['touched']} transfers with a loss are too few)"

@@ -1,4 +1,4 @@
-"""What `exec` and `shell` share: two programs become a study of one cell, which is run, watched and summed up."""
+"""Shared by `exec` and `shell`: makes two programs a one-cell study, runs, watches and summarises it."""
 
 import json
 import os
@@ -57,7 +57,7 @@ _WHICH = ("key", "cell", "repetition", "levels", "pieces")
 
 
 def program_options(function: F) -> F:
-    """Gives a command the options of programs on a path, and those of the path, which it receives by `chosen`."""
+    """Adds options for programs and their path to a command; `chosen` reads the path's."""
     function = _OF_PATH(function)
     for option in reversed(_OF_PROGRAMS):
         function = option(function)
@@ -66,7 +66,7 @@ def program_options(function: F) -> F:
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """What the options of `program_options` say beside the path."""
+    """The values from `program_options`, except the path's."""
 
     server: str | None
     further: FurtherTables
@@ -91,13 +91,13 @@ def run_programs(
     round_trips: bool = False,
     greeting: str = "",
 ) -> int:
-    """Runs programs on a path, lets the client's output pass, and prints the summary. Returns the exit status.
+    """Runs programs on a path, passes the client's output on, and prints the summary. Returns the exit status.
 
-    Args: client: an argument list with placeholders. settings: by dotted key, as written. greeting: of a shell, what is
-        said before it starts; none of other programs. round_trips: whether to say how many a client takes.
+    Args: client: an argument list with placeholders. settings: by dotted key, as written. greeting: printed before a
+        shell starts; empty for other programs. round_trips: whether to count the client's.
     Raises: CrosswindError with its exit status.
     """
-    # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
+    # The runner takes a while to import: neither --help nor a mistake should wait.
     from crosswind.api.programs_summary import TIMED_OUT, summary_of
     from crosswind.execution.in_turn import run_in_turn
     from crosswind.execution.options import RunOptions
@@ -176,7 +176,7 @@ def _round_trips(
 
 @contextmanager
 def _temporary() -> Iterator[Path]:
-    """A directory for a run that is not kept. Raises: DiskError."""
+    """A temporary run's directory. Raises: DiskError."""
     with ExitStack() as opened:
         try:
             place = opened.enter_context(temporary_directory())
@@ -212,7 +212,7 @@ def _copy(written: Path, capture: Path) -> None:
 
 
 def _split(server: str | None) -> list[str] | None:
-    """The argument list of `--server`. Raises: UsageError."""
+    """The argument list in `--server`. Raises: UsageError."""
     if server is None:
         return None
     try:
@@ -225,7 +225,7 @@ def _split(server: str | None) -> list[str] | None:
 
 
 def _pass_on(part: Path) -> None:
-    """Writes what a client in virtual time has written to its files."""
+    """Prints a virtual-time client's output files."""
     for name, stream in (("client.out", sys.stdout), ("client.err", sys.stderr)):
         with suppress(FileNotFoundError), (part / name).open("rb") as file:
             shutil.copyfileobj(file, stream.buffer)
@@ -233,7 +233,7 @@ def _pass_on(part: Path) -> None:
 
 
 def _plain(summary: dict[str, Any]) -> dict[str, Any]:
-    """The summary as JSON has it: of many connections the longest."""
+    """The summary for JSON: only the longest connections."""
     from crosswind.report.text.connections import connection_sentence
 
     def of_all(connections: Sequence[Connection]) -> dict[str, Any]:

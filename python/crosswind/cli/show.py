@@ -1,4 +1,4 @@
-"""`crosswind show`: what a study is before it is run."""
+"""`crosswind show`: a study before its run."""
 
 import click
 from rich.console import Console
@@ -87,7 +87,7 @@ def _size(study: Study, checked: tuple[CheckedCell, ...] | None) -> str:
     size = f"{len(study)} cells × {most}{study.repetitions} {times} = {len(plan)} runs"
     if checked is None:
         return size
-    # As `crosswind plan` says it of the same study.
+    # As in `crosswind plan` for the same study.
     costs = plan_costs(Plan.of(study), checked)
     return f"{size}, in all about {seconds_text(costs.wall_ns / 1e9)}"
 

@@ -1,4 +1,4 @@
-"""The study that a command line means: a built-in one, a file, or one made of options, with the settings beside it."""
+"""The study named on a command line: built-in, from a file, or made from options, with its settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ _OF_DESIGN = ("repetitions", "repetitions_max", "seed")
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What the options of `run` and `plan` say of the study.
+    """The study options for `run` and `plan`.
 
     Attributes:
-        name: of a built-in study, a file or a kind of workload; None for no study.
-        settings: by dotted key, of the options that are called after one. overrides: of `--set` and the design.
-        flags: what errors call the keys of the design. further: of `--hop`, `--at` and `--beside`.
+        name: a built-in study, a file or a workload kind; None for no study.
+        settings: by dotted key, from their own options. overrides: from `--set` and design options.
+        flags: the design keys' names in errors. further: from `--hop`, `--at` and `--beside`.
         ladder: whether it runs on each rung of the ladder of networks.
-        to: HOST[:PORT] of a server that it runs to over the network.
-        needs_machine: whether only the machine's clock will do.
+        to: a server's HOST[:PORT] for a run over a real network.
+        needs_machine: whether only the real clock will do.
     """
 
     name: str | None
@@ -47,7 +47,7 @@ class StudyOptions:
 
     @classmethod
     def of(cls, name: str | None, given: Mapping[str, Any], *, needs_machine: bool = False) -> Self:
-        """Args: given: a command's arguments. Raises: UsageError for a `--set` that is none."""
+        """Args: given: a command's arguments. Raises: UsageError for a malformed `--set`."""
         design = {f"study.{option}": given[option] for option in _OF_DESIGN if given[option] is not None}
         assigned = parse_set(given["assignments"])
         for key in sorted(design.keys() & assigned):
@@ -77,9 +77,9 @@ class StudyOptions:
         )
 
     def study(self) -> Study | None:
-        """The study; None where none is named. What of it is left out is said on standard error.
+        """The study; None without a name. Reports omitted parts on standard error.
 
-        Raises: UsageError, StudyError when the command line or the study is wrong.
+        Raises: UsageError, StudyError for a wrong command line or study.
         """
         if self.name is None:
             if self.changes_something:
@@ -104,7 +104,7 @@ class StudyOptions:
         return study_to(design, server, keys, family=self.settings.get("path.family"))
 
     def _of_kind(self, kind: str) -> Study:
-        # A file or directory of that name is meant only when it is written as a path.
+        # A file or directory with the kind's name is written as a path.
         if self.quick:
             raise UsageError(
                 f"{kind} from options has no quick variant",
@@ -120,7 +120,7 @@ class StudyOptions:
 
     @property
     def _clock(self) -> str | None:
-        """The clock that the command line asks for; None where it does not."""
+        """The clock from the command line, if any."""
         named = {**self.settings, **self.overrides}.get("host.clock")
         return "real" if self.needs_machine else None if named is None else str(named)
 

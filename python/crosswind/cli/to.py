@@ -1,4 +1,4 @@
-"""The options of commands that run over the network to another machine, and what they make of a study."""
+"""Options for runs over the network to another machine, and their effect on a study."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -23,7 +23,7 @@ to_option: Callable[[F], F] = click.option(
 
 
 def server_at(text: str, option: str = "--to") -> str:
-    """The server that a command line names. Raises: UsageError."""
+    """The server on a command line. Raises: UsageError."""
     try:
         return server_address(text)
     except UnitError as error:
@@ -31,12 +31,12 @@ def server_at(text: str, option: str = "--to") -> str:
 
 
 def study_to(study: "Study", server: str, settings: Collection[str], *, family: str | None = None) -> "Study":
-    """A study as it is run over the network to a server; what is left out is said on standard error.
+    """A study over the network to a server; reports omitted parts on standard error.
 
-    Args: settings: dotted keys that the command line sets. family: of them, `path.family`.
-    Raises: UsageError for settings of an emulated path; StudyError when nothing of the study is left.
+    Args: settings: dotted keys from the command line. family: `path.family` among them.
+    Raises: UsageError for settings of an emulated path; StudyError when no part is left.
     """
-    # What reads studies takes a while to import, for which no command should wait that has none.
+    # Studies take a while to import: commands without one should not wait.
     from crosswind.study.real_network import is_emulated, over_network
 
     refused = [key for key in settings if is_emulated(_without_part(key)) and key != "path.family"]

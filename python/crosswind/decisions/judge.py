@@ -1,8 +1,8 @@
-"""The judge: of each case of a statement yes, no or cannot tell, with how many repetitions would tell.
+"""The judge: yes, no or cannot tell for each case of a statement, and the repetitions needed to tell.
 
-Yes and no are two claims about one number, that it lies in its range and that it lies outside, and each has to be
-shown. A number is an effect of two cells, which has p-values at every place (crosswind.stats.beyond), or anything that
-has an interval at every level. Families (crosswind.decisions.families) say what is corrected for.
+Yes and no are two claims about one number, inside or outside its range, and each has to be shown. A number is an effect
+between two cells, with p-values at every place (crosswind.stats.beyond), or anything with an interval at every level.
+Families (crosswind.decisions.families) set the corrections.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,16 +22,16 @@ from crosswind.stats.sample_size import more_to_decide
 
 
 class Number(Protocol):
-    """A number that a statement is about."""
+    """A statement's number."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether it comes out the same every time by design, so that it needs no test."""
+        """Whether it comes out the same every time by design, and so needs no test."""
         ...
 
     @property
     def is_testable(self) -> bool:
-        """Whether anything can be shown of it."""
+        """Whether any claim about it can be shown."""
         ...
 
     def p(self, *, yes: bool) -> float | None:
@@ -43,16 +43,16 @@ class Number(Protocol):
         ...
 
     def needed(self, *, yes: bool | None, alpha: float) -> int | None:
-        """Repetitions with which that would probably be shown; None where nobody can know, or no number would do."""
+        """Repetitions to show it, probably; None if unknown, or impossible with any number."""
         ...
 
 
 @dataclass(frozen=True)
 class OfEffect:
-    """How far two cells lie apart, on the scale of a statement.
+    """An effect between two cells, on a statement's scale.
 
-    Attributes: effect: None where there is none. size: of the two numbers, in the effect's unit; 1 for a ratio.
-        place: from a bound to where it is on the effect's scale, as the logarithm of a ratio.
+    Attributes: effect: if any. size: the two numbers', in the effect's unit; 1 for a ratio. place: from a bound to its
+        place on the effect's scale, as the logarithm of a ratio.
     """
 
     effect: Effect | None
@@ -62,7 +62,7 @@ class OfEffect:
 
     @property
     def is_exact(self) -> bool:
-        """As of `Number`."""
+        """As in `Number`."""
         return self.effect is not None and self.effect.how == EXACT
 
     @property
@@ -71,13 +71,13 @@ class OfEffect:
         return self._sides is not None
 
     def p(self, *, yes: bool) -> float | None:
-        """As of `Number`; of an exact effect None."""
+        """As in `Number`; None for an exact effect."""
         if self.is_exact or self._sides is None:
             return None
         return self._p(self._sides, inside=yes == self.range.inside)
 
     def shows(self, *, yes: bool, alpha: float) -> bool:
-        """As of `Number`."""
+        """As in `Number`."""
         return self._sides is not None and self._p(self._sides, inside=yes == self.range.inside) < alpha
 
     @cached_property
@@ -87,7 +87,7 @@ class OfEffect:
 
     @cached_property
     def _sides(self) -> tuple[Beyond | None, Beyond | None] | None:
-        """On which side of each end it lies; None without a test."""
+        """Its side of each end; None without a test."""
         if self.effect is None:
             return None
         effect = self.effect
@@ -97,7 +97,7 @@ class OfEffect:
         return made[0], made[1]
 
     def _p(self, ends: tuple[Beyond | None, Beyond | None], *, inside: bool) -> float:
-        """Twice the one-sided p-value, as of a two-sided interval."""
+        """Twice the one-sided p-value, as for a two-sided interval."""
         low, high = ends
         is_open = self.range.is_open
         if inside:
@@ -112,7 +112,7 @@ class OfEffect:
         return min(1.0, 2 * min(bounds, default=1.0))
 
     def needed(self, *, yes: bool | None, alpha: float) -> int | None:
-        """As of `Number`, if the effect is what it seems to be."""
+        """As in `Number`, if the effect is as observed."""
         effect, places = self.effect, [place for place in self._places if place is not None]
         if effect is None or self.is_exact or not places:
             return None
@@ -132,7 +132,7 @@ class OfEffect:
         return None if repetitions is None else max(fewest, repetitions)
 
     def _is_of_absence(self, *, yes: bool | None) -> bool:
-        """Whether no effect would bear out a verdict too. Args: yes: which; None: the one that the value does."""
+        """Whether a verdict would also be true under no effect. Args: yes: the verdict; None: the value's own."""
         assert self.effect is not None
         is_inside = self._is_within(self.effect.value) if yes is None else yes == self.range.inside
         low, high = self._places
@@ -167,10 +167,10 @@ def _either(of_most: float | None, p: float) -> float:
 
 @dataclass(frozen=True)
 class OfInterval:
-    """Anything that has an interval at every level.
+    """Anything with an interval at every level.
 
-    Attributes: effect: of a statistic of a cell, what tells how many repetitions would decide; else None. most: what
-        most repetitions do, which may show that it lies outside.
+    Attributes: effect: a cell's statistic, for the repetitions needed; else None. most: about most repetitions, able to
+        show a number outside its range.
     """
 
     make: Callable[[float], Interval]
@@ -180,12 +180,12 @@ class OfInterval:
 
     @cached_property
     def at_95(self) -> Interval:
-        """With its interval of 95 %."""
+        """With its 95 % interval."""
         return self.make(1 - ALPHA)
 
     @property
     def is_exact(self) -> bool:
-        """As of `Number`."""
+        """As in `Number`."""
         return self.at_95.is_exact
 
     @property
@@ -210,12 +210,12 @@ class OfInterval:
         return self.range.misses(of_most.low, of_most.high)
 
     def deciding(self, verdict: Verdict) -> Interval:
-        """What is shown beside a verdict: where it was decided by what most repetitions do, that."""
+        """The interval beside a verdict: that about most repetitions, if it decided."""
         is_outside = verdict != "cannot tell" and (verdict == "yes") != self.range.inside
         return self.most(1 - ALPHA) if is_outside and self.most is not None else self.at_95
 
     def needed(self, *, yes: bool | None, alpha: float) -> int | None:
-        """As of `Number`, if the value is the true one: its interval narrows with the square root of its units."""
+        """As in `Number`, if the value is the true one: its interval narrows with the square root of its units."""
         del yes
         made = self.at_95
         if made.value is None or made.is_exact or not made.units or not self.range.ends:
@@ -230,12 +230,12 @@ class OfInterval:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a case.
+    """A case's verdict.
 
-    Attributes: p_yes, p_no: None where there is no test. Corrected by Holm's method over the family; but p_yes of
-        a case that has to be shown with all others of its statement is its own. needed: repetitions with which it would
-        probably be decided; None where it is, or nobody can know. Where every case of a statement is a yes by itself,
-        and the statement is none in its family, those with which it would be.
+    Attributes: p_yes, p_no: None without a test. Corrected by Holm's method over the family; but p_yes is uncorrected
+        for a case to be shown with all others in its statement. needed: repetitions to decide it, probably; None if
+        decided, or unknown. If every case is a yes by itself, and the statement is none in its family, those for the
+        statement.
     """
 
     verdict: Verdict
@@ -246,14 +246,14 @@ class Judged:
 
 @dataclass(frozen=True)
 class Ruling:
-    """What became of a statement, and of each of its cases."""
+    """A statement's verdict, and its cases'."""
 
     verdict: Verdict | Literal["mixed"]
     cases: Sequence[Judged]
 
 
 def judge(statements: Sequence[Sequence[Number]], family: Family) -> list[Ruling]:
-    """Every statement of a family, in their order. Args: statements: the numbers of each."""
+    """Every statement in a family, in order. Args: statements: each one's numbers."""
     cases = [case for statement_cases in statements for case in statement_cases]
     each = [[case] for case in cases]
     shown_yes = _shown(each, Correction.NONE if family.together else family.yes, yes=True)
@@ -284,7 +284,7 @@ def judge(statements: Sequence[Sequence[Number]], family: Family) -> list[Ruling
 
 
 def explored(p_values: Iterable[float | None], tests: Exploration) -> list[float | None]:
-    """Corrected p-values of tests that explore. One that could not be made has none and counts for nobody."""
+    """Exploratory tests' corrected p-values. An impossible test has none and does not count."""
     given = list(p_values)
     correct = holm if tests.correction is Correction.HOLM else benjamini_hochberg
     corrected = iter(correct([p for p in given if p is not None]))
@@ -292,7 +292,7 @@ def explored(p_values: Iterable[float | None], tests: Exploration) -> list[float
 
 
 def _with_need(ruling: Ruling, numbers: Sequence[Number], needed: Callable[[Number], int | None]) -> Ruling:
-    """With what would decide a statement that every case bears out by itself, and that is not shown in its family."""
+    """With the repetitions needed for a statement true in every case by itself, and not shown in its family."""
     if ruling.verdict != "cannot tell" or any(case.verdict != "yes" for case in ruling.cases):
         return ruling
     cases = [replace(case, needed=needed(number)) for case, number in zip(ruling.cases, numbers, strict=True)]
@@ -300,7 +300,7 @@ def _with_need(ruling: Ruling, numbers: Sequence[Number], needed: Callable[[Numb
 
 
 def _left(claims: Sequence[Sequence[Number]], shown: Sequence[bool], correction: Correction) -> int:
-    """By how much the next p-value of some claims is multiplied: of how many that are tested nothing is shown."""
+    """The factor on the next p-value among some claims: the number tested and not yet shown."""
     if correction is Correction.NONE:
         return 1
     open_ = [numbers for numbers, is_shown in zip(claims, shown, strict=True) if not is_shown]
@@ -317,14 +317,14 @@ def _mixed(cases: Sequence[Judged]) -> Verdict | Literal["mixed"]:
 
 
 def _together(cases: Sequence[Judged], *, shown: bool) -> Verdict:
-    """Of a statement that every case has to bear out: one that contradicts it is enough."""
+    """A statement needing every case: one contradicting case is enough."""
     if any(case.verdict == "no" for case in cases):
         return "no"
     return "yes" if shown else "cannot tell"
 
 
 def _shown(claims: Sequence[Sequence[Number]], correction: Correction, *, yes: bool) -> list[bool]:
-    """Which of several claims are shown. All numbers of a claim have to bear it out."""
+    """The claims shown. All numbers in a claim have to support it."""
 
     def is_shown(numbers: Sequence[Number], alpha: float) -> bool:
         return bool(numbers) and all(number.shows(yes=yes, alpha=alpha) for number in numbers)
@@ -332,7 +332,7 @@ def _shown(claims: Sequence[Sequence[Number]], correction: Correction, *, yes: b
     are_shown = [_needs_no_test(numbers) and is_shown(numbers, ALPHA) for numbers in claims]
     left = [at for at, numbers in enumerate(claims) if _is_tested(numbers)]
     while left:
-        # Holm (1979): what is shown at the level of all that are left leaves a larger level for the rest.
+        # Holm (1979): a claim shown at the level for all the rest leaves a larger level for the others.
         alpha = ALPHA / len(left) if correction is Correction.HOLM else ALPHA
         new = [at for at in left if is_shown(claims[at], alpha)]
         for at in new:
@@ -342,12 +342,12 @@ def _shown(claims: Sequence[Sequence[Number]], correction: Correction, *, yes: b
 
 
 def _needs_no_test(numbers: Sequence[Number]) -> bool:
-    """Whether numbers are exact, so that nothing is corrected for them."""
+    """Whether numbers are exact, and so need no correction."""
     return all(number.is_exact for number in numbers)
 
 
 def _holm(p_values: Sequence[float | None], cases: Sequence[Number]) -> list[float | None]:
-    """Corrected; what is tested by its interval alone counts as one of the family."""
+    """Corrected; a test by interval alone counts in the family."""
     tested = [_is_tested([case]) for case in cases]
     adjusted = iter(holm([1.0 if p is None else p for p, is_tested in zip(p_values, tested, strict=True) if is_tested]))
     made = [next(adjusted) if is_tested else None for is_tested in tested]
@@ -355,7 +355,7 @@ def _holm(p_values: Sequence[float | None], cases: Sequence[Number]) -> list[flo
 
 
 def _needed(case: Number, left: dict[bool, int]) -> int | None:
-    """Args: left: of how many cases each claim is not shown, by which Holm's method multiplies the next p-value."""
+    """Args: left: unshown cases for each claim, Holm's factor on the next p-value."""
     p_yes, p_no = (case.p(yes=yes) for yes in (True, False))
     if p_yes is None or p_no is None or p_yes == p_no:
         return case.needed(yes=None, alpha=ALPHA / max(left.values()))

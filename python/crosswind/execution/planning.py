@@ -1,7 +1,4 @@
-"""From a study to what its run directory begins with: its plan, whose cells are checked, and what a report shows.
-
-And what running that plan is forecast to take.
-"""
+"""From a study to its run: its plan with checked cells, its presentation, and the plan's forecast costs."""
 
 import os
 from collections import Counter
@@ -27,16 +24,17 @@ from crosswind.study.toml_text import Location
 
 @dataclass(frozen=True)
 class PlanCosts:
-    """What all runs of a plan are forecast to take together.
+    """A plan's forecast costs, over all its runs.
 
     Attributes:
-        serial_ns, parallel_ns: wall time of the runs on the machine's clock, one by one, and side by side as far as
-            processors carry them. virtual_runs, virtual_ns: the others, and the wall time that they take.
-        alone_runs: that run alone. unknown_runs: of programs, whose traffic nobody can forecast. if_virtual_ns: wall
-        time of all runs if every one were in virtual time.
-        capacity: processors that may be busy by forecast, of `processors`. most: runs at a time.
-        learned_from: runs on this machine that times were learned from, 0: none. measured_runs: of `runs`, those
-            whose very cell was measured there. wall_ns: of the whole command, with its start and its report.
+        serial_ns, parallel_ns: wall time on the real clock, one by one, and side by side within the processors'
+            capacity. virtual_runs, virtual_ns: the others, and their wall time.
+        alone_runs: runs without neighbours. unknown_runs: programs, without a traffic forecast. if_virtual_ns: wall
+            time
+        with all runs in virtual time.
+        capacity: processors busy by forecast, of `processors`. most: runs at a time.
+        learned_from: earlier runs on this machine behind the times, 0: none. measured_runs: of `runs`, those whose very
+            cell was measured there. wall_ns: the whole command, with its start and its report.
     """
 
     serial_ns: int
@@ -59,17 +57,17 @@ class PlanCosts:
 
 
 def refuse_unknown_models(study: Study) -> None:
-    """Raises: StudyError for a name that is no model, with the place that names it."""
+    """Raises: StudyError for an unknown model, with its place."""
     for place, names in study.named_models.items():
         if unknown := unknown_models(names):
             raise StudyError(f'{place}: "{unknown[0]}" is not a model', hint=f"known: {', '.join(MODELS)}")
 
 
 def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: bool = False) -> None:
-    """Refuses profiles and processor time of cells in virtual time, where computing takes no time.
+    """Refuses profiles and processor time for cells in virtual time, where computing takes no time.
 
     Args:   profile: whether the command line asks for profiles.
-    Raises: StudyError with the place that asks.
+    Raises: StudyError with the requesting place.
     """
     virtual = [cell.cell for cell in checked if cell.is_virtual]
     findings = [finding for of_kind in study.findings.values() for finding in of_kind if is_of_processors(finding)]
@@ -91,7 +89,7 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
 
 
 def warnings_of(checked: Sequence[CheckedCell], *, here: bool = True) -> Iterator[str]:
-    """What can be told of cells before they run, in sentences. Args: here: whether they run on this machine."""
+    """Preflight warnings, in sentences. Args: here: whether the cells run on this machine."""
     yield from foreseen_sentences(checked)
     if here:
         yield from too_fast(checked, read_carried())
@@ -100,12 +98,12 @@ def warnings_of(checked: Sequence[CheckedCell], *, here: bool = True) -> Iterato
 def planned_cells(
     study: Study, options: Options, *, binary: Path, here: bool = False, remark: Callable[[str], None] = lambda _: None
 ) -> tuple[PlannedCell, ...]:
-    """The plan of a study: each repetition with its cell as crosswind-cell takes it and what it is forecast to take.
+    """A study's plan: each repetition with its cell for crosswind-cell and its forecast.
 
-    Args: here: whether it runs on this machine. remark: is told what can be foreseen of the cells.
+    Args: here: whether it runs on this machine. remark: receives preflight warnings.
 
-    Raises: StudyError when a cell is impossible, or cannot measure what is asked. EngineError when crosswind-cell
-        cannot say.
+    Raises: StudyError for an impossible cell, or one unable to measure a requested metric. EngineError without an
+        answer from crosswind-cell.
     """
     asked = asdict(options) | {"profile": options.profile or study.profile}
     checked = check_study(study, binary=binary)
@@ -117,9 +115,9 @@ def planned_cells(
 
 
 def runs_of(plan: Plan, checked: Sequence[CheckedCell]) -> tuple[PlanItem, ...]:
-    """What is run of a plan, in its order: of a cell that comes out the same every time, the first repetition alone.
+    """A plan's runs, in order: for an exact cell only the first repetition.
 
-    Args: checked: the cells of the plan's study; empty where crosswind-cell could not be asked, and then all is run.
+    Args: checked: the study's cells; empty without crosswind-cell: all repetitions are then run.
     """
     exact = {cell.cell.index for cell in checked if cell.exact}
     run = [item for item in plan if item.repetition == 0 or item.cell.index not in exact]
@@ -150,7 +148,7 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
 def plan_costs(
     plan: Plan, checked: Sequence[CheckedCell], *, packets: bool = False, capture: bool = False
 ) -> PlanCosts:
-    """What a plan is forecast to take on this machine. Args: packets, capture: whether such files are kept."""
+    """A plan's forecast costs on this machine. Args: packets, capture: whether such files are kept."""
     learned = read_durations()
     processors = len(os.sched_getaffinity(0))
     runs = Counter(item.cell.index for item in runs_of(plan, checked))
@@ -159,7 +157,7 @@ def plan_costs(
     virtual = [(cell, times, took) for cell, times, took in cells if cell.is_virtual]
 
     def together_s(some: Sequence[tuple[CheckedCell, int, tuple[float, float] | None]], *, virtual: bool) -> float:
-        """The shares of sessions that known cells took, and new cells side by side."""
+        """Known cells' shares of earlier sessions, and new cells side by side."""
         new = [(cell.forecast, times) for cell, times, took in some if took is None]
         shares_s = sum(times * took[1] for _, times, took in some if took is not None)
         return shares_s + packed_s(new, processors, virtual=virtual)
@@ -189,7 +187,7 @@ def plan_costs(
 
 
 def precision(study: Study) -> dict[str, Any] | None:
-    """What intervals of a study are to be narrowed to, and after how many repetitions each cell is looked at."""
+    """The intervals' targets, and the numbers of repetitions between looks at each cell."""
     if not study.precisions:
         return None
     cells = tuple(study.cells())
@@ -205,7 +203,7 @@ def precision(study: Study) -> dict[str, Any] | None:
 
 
 def presentation(study: Study) -> dict[str, Any]:
-    """What a report shows of a study beside its measurements, each tied to the indices of its cells."""
+    """A study's parts of the report beside its measurements, each with its cells' indices."""
     cells = tuple(study.cells())
 
     declared = study.declared
@@ -247,7 +245,7 @@ def missing_levels(finding: Declared, cells: Sequence[Cell], declared_cells: Seq
     about = _about(finding, cells)
     kinds = {cell.kind for cell in about}
     before = [cell for cell in _about(finding, declared_cells) if cell.kind in kinds]
-    # A question of the study is answered for the cells that there are, as soon as they have all levels it compares.
+    # A study's question is answered for the present cells, once they have all compared levels.
     factor = getattr(finding.table, "factor", None) if getattr(finding.table, "asks", None) else None
     keys = dict.fromkeys(key for cell in before for key in cell.levels if factor in (None, key))
     known = {(key, _value(key, cell)) for cell in about for key in keys}
@@ -261,7 +259,7 @@ def missing_levels(finding: Declared, cells: Sequence[Cell], declared_cells: Seq
 
 
 def _about(finding: Declared, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of a finding; where it names the levels that it compares, those with one of them."""
+    """A finding's cells; with compared levels, only cells at one of them."""
     where: Where = getattr(finding, "where")  # noqa: B009 -- every finding that levels bind has one
     matching = where.among(cells)
     levels: tuple[Where, ...] = getattr(finding, "named_levels", ())

@@ -7,8 +7,8 @@
     cell = crosswind.virtual({"delay": "10ms"}, ["curl", "-s", "http://{server}:8000/"], server)
     cell.output["client"]
 
-The kernel is booted by the first call and copied by every one, which takes milliseconds; it ends with this process. The
-keys are the study's, and so are its errors.
+The first call boots the kernel, and every call copies it in milliseconds; it ends with this process. Keys and errors
+are the study's.
 """
 
 import atexit
@@ -43,13 +43,13 @@ _ENDS = ("client", "server")
 
 @dataclass(frozen=True)
 class VirtualCell:
-    """What one cell in virtual time left.
+    """A virtual-time cell's results.
 
     Attributes: result: its `finished` event. samples: a row for each exchange, none with programs. packets: a row for
-        each packet. spent: a row for each exchange, with what its time was spent on. pieces: the same of the slowest
-        and the first, in the order of time. tcp: what kernels knew of TCP sockets, at the end of each connection and
-        as often as `host.sample_tcp` says. output, errors: what each program wrote, by `client` and `server`. The
-        columns are those of docs/result.md.
+        each packet. spent: each exchange's time breakdown. pieces: its intervals for the slowest and the first, by
+        time. tcp: the kernels' view of TCP sockets, at the end of each connection and at the interval
+        `host.sample_tcp`. output, errors: the programs' output, by `client` and `server`. The columns are in
+        docs/result.md.
     """
 
     result: Finished
@@ -82,9 +82,9 @@ def virtual(
         host: as a study's `[host]`: {"congestion_control": "bbr", "kernel": "6.12"}.
         hops: as a study's `[[path.hop]]`, the client's first: [{"name": "wifi", "delay": "2ms"}, ...].
         changes: as a study's `[[path.at]]`: [{"start": "1s", "for": "500ms", "loss": "100%"}].
-        seed: what every random decision derives from, as a study's; the same seed gives the same cell.
-    Raises: StudyError when a key or a value is wrong, or the cell is impossible. EngineError when there is no kernel of
-        virtual time, or the cell failed. How programs ended, `result.program` says.
+        seed: for every random decision, as a study's; the same seed gives the same cell.
+    Raises: StudyError for a wrong key or value, or an impossible cell. EngineError without a virtual-time kernel, or
+        for a failed cell. `result.program` has the programs' ends.
     """
     binary = find_binary()
     tables = {"path": path, "host": host or {}, "workload": _workload(client, server, workload)}
@@ -161,16 +161,16 @@ def run_in_virtual_time(
     cpu: int | None = None,
     stops: StopRequests | None = None,
 ) -> CellEnd:
-    """Runs a cell in virtual time to its end, on a kernel that this process keeps booted.
+    """Runs a cell in virtual time to its end, on a kernel kept booted by this process.
 
-    Args: output: of the cell's `output`. cpu: its processor; None to choose one. stops: interrupt it.
+    Args: output: for the cell's `output`. cpu: its processor; None to choose one. stops: interrupt it.
     Raises: EngineError when the kernel does not run.
     """
     kernel = find_kernel(planned.kernel)
     cell = sent(planned, directory, output, heartbeat_ns=HEARTBEAT_NS)
     if cpu is None:
-        # One processor for all of a guest's processes: handing over to another costs more than the work. Several
-        # processes that do this at the same time should not all take the same.
+        # One processor for all of a guest's processes: handing over to another costs more than the work. Concurrent
+        # processes should not all take the same.
         usable = sorted(os.sched_getaffinity(0))
         cpu = usable[os.getpid() % len(usable)]
 
@@ -185,7 +185,7 @@ def run_in_virtual_time(
 
 
 def _table(path: Path) -> pl.DataFrame:
-    """A table of a file that will be removed. There is none of a path that keeps no packets."""
+    """A table from a file about to be removed; empty for a path without packet records."""
     return pl.read_ipc(path.read_bytes()) if path.exists() else pl.DataFrame()
 
 
@@ -201,7 +201,7 @@ def _written(directory: Path, suffix: str) -> str:
 
 
 class _Templates:
-    """The booted kernels of this process, one for each kernel, binary, size of memory and trust."""
+    """This process's booted kernels, one for each kernel, binary, memory size and trust."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -248,7 +248,7 @@ class _Templates:
             self._booted.clear()
 
     def _forget(self) -> None:
-        """In a copy of this process, whose parent goes on with the kernels."""
+        """In a forked copy: the parent keeps the kernels."""
         self._lock = threading.Lock()
         self._booted = {}
 

@@ -1,4 +1,4 @@
-"""What all kinds of finding check alike in their tables."""
+"""Checks common to all kinds of finding's tables."""
 
 import math
 import re
@@ -22,7 +22,7 @@ _QUANTITY = re.compile(rf"(?P<number>-?{NUMBER}) ?(?P<unit>\S*)")
 
 
 class FindingError(DesignError):
-    """A finding that names what does not exist, or says nothing."""
+    """A finding naming something unknown, or saying nothing."""
 
 
 def quantity_of(text: str | float) -> tuple[float, str] | None:
@@ -32,7 +32,7 @@ def quantity_of(text: str | float) -> tuple[float, str] | None:
 
 
 def margin_of(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
-    """Whether a margin is a ratio's, and its number: of a difference in `unit`, of a ratio what is above 1.
+    """Whether a margin is a ratio's, and its number: in `unit` for a difference, the part above 1 for a ratio.
 
     Raises: FindingError.
     """
@@ -56,14 +56,14 @@ def metric_of(name: str, place: Location) -> Metric:
 
 
 def measured_metric(name: str, place: Location) -> Metric:
-    """The same, of metrics that each exchange has. Raises: FindingError."""
+    """The same, for metrics with a value per exchange. Raises: FindingError."""
     if name not in METRICS:
         raise FindingError((*place, "metric"), f"{shown(name)} is not a metric", did_you_mean(name, METRICS))
     return METRICS[name]
 
 
 def check_statistic(statistic: str, metric: Metric, place: Location) -> None:
-    """Raises: FindingError for a quantile or a trimmed mean of what has one value a repetition, or a share."""
+    """Raises: FindingError for a quantile or a trimmed mean of a share, or of one value a repetition."""
     if statistic == SHARE_STATISTIC:
         if not metric.is_share:
             message = f"{metric.name} is not a share of exchanges"
@@ -74,19 +74,19 @@ def check_statistic(statistic: str, metric: Metric, place: Location) -> None:
 
 
 def level_of(factor: str, level: object, place: Location, parts: Sequence[Part]) -> Where:
-    """The cells in which a factor has a level. Raises: CellError."""
+    """The cells at a factor's level. Raises: CellError."""
     return Where({factor: text_of(level)}, {factor: meaning_of(factor, level, place, parts)})
 
 
 def check_fixed(factor: str, where: Where, place: Location) -> None:
-    """Raises: FindingError where the factor whose levels are compared is fixed."""
+    """Raises: FindingError for a fixed compared factor."""
     if factor in where.texts:
         message = f"{factor} has one value only where {factor} = {where.texts[factor]}"
         raise FindingError((*place, "where"), message, "leave it out: the comparison is between its levels")
 
 
 def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:
-    """Refuses what can never be a factor, and two names for one axis. Raises: FindingError."""
+    """Refuses impossible factors, and two names for one axis. Raises: FindingError."""
     known = [key for key, kind in VALUE_TYPES.items() if kind.can_vary] + (["part"] if len(parts) > 1 else [])
     seen: dict[str, str] = {}
     for name, key in keys.items():
@@ -108,5 +108,5 @@ def about(table: TomlTable, title: str, where: Where, cells: Sequence[Cell]) -> 
 
 
 def indices_of(cells: Iterable[Cell], where: Where) -> list[int]:
-    """The indices of some cells among others."""
+    """Some cells' indices among others."""
     return [cell.index for cell in where.among(cells)]

@@ -13,10 +13,10 @@ from crosswind.decisions.model import ResultModel
 
 @dataclass(frozen=True)
 class Context:
-    """What there is to judge by.
+    """The judges' input.
 
-    Attributes: data: samples of each cell. cells: their results. level: of every interval that is printed.
-        found: what was made of the kinds before.
+    Attributes: data: each cell's samples. cells: their results. level: every printed interval's. found: earlier kinds'
+        findings.
     """
 
     record: RunRecord
@@ -28,7 +28,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Judging:
-    """How findings of a kind are made. Attributes: field: of the result; result: what stands there of each."""
+    """The maker of one kind's findings. Attributes: field: in the result; result: its element's type."""
 
     kind: str
     field: str
@@ -38,5 +38,5 @@ class Judging:
 
 @cache
 def judgings() -> tuple[Judging, ...]:
-    """How findings of each kind are made."""
+    """The makers of each kind's findings."""
     return tuple(of_each_kind("judge", "JUDGING").values())

@@ -110,7 +110,7 @@ class Steps:
         self._earlier: deque[Interval] = deque(maxlen=_REMEMBERED_WINDOWS)
 
     def handle_median(self, median: Interval, at_ns: int) -> LiveEvent | None:
-        """The step that a window's median is. Args: at_ns: beginning of the window."""
+        """The step at a window's median, if any. Args: at_ns: the window's beginning."""
         if median.value is None or median.low is None or median.high is None:
             return None
         step = self._step(median)
@@ -123,7 +123,7 @@ class Steps:
         return LiveEvent("latency step", at_ns, text, {"median_before_ns": step, "median_ns": median.value})
 
     def _step(self, median: Interval) -> float | None:
-        """The median before, where there is a step: that of the earlier windows which is nearest to the new one."""
+        """The median before a step: among the earlier windows, the nearest to the new one."""
         if len(self._earlier) < _STEP_WINDOWS:
             return None
         assert median.value is not None

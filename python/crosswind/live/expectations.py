@@ -167,7 +167,7 @@ def _by_formula(name: str, mss: int, loss: Interval, rtt: Interval, link_bps: fl
 
 
 def _by_bbr(loss: Interval, link_bps: float | None) -> Expectation:
-    """BBR keeps the link full whatever is lost, so that it needs the link's rate."""
+    """BBR keeps the link full at any loss, so it needs the link's rate."""
     assert loss.value is not None
     rate, unit = (1.0, "1") if link_bps is None else (link_bps, "bit/s")
     ends = (None if p is None else float(bbr(rate, p)) for p in (loss.value, loss.high, loss.low))

@@ -113,14 +113,14 @@ def answer_of(part: Slice, *, level: float = 0.95) -> Interval | None:
 
 
 def losses_of_ways(part: Slice, *, level: float = 0.95) -> tuple[Interval | None, Interval | None]:
-    """The share of probes lost on the way there, and that of answers lost on the way back."""
+    """Forward loss among probes, and reverse loss among answers."""
     is_there, is_back = part.way == THERE, part.way == BACK
     is_known = part.is_answered | is_there | is_back
     return _share_of(is_there[is_known], level=level), _share_of(is_back[is_known & ~is_there], level=level)
 
 
 def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Interval | None:
-    """A quantile of times, ns; None without any. Args: times: shape (n,), in the order in which probes were sent."""
+    """A quantile of times, ns; None without any. Args: times: shape (n,), in sending order."""
     if not times.size:
         return None
     units = Repetitions.of(times, _members(times.size))
@@ -132,7 +132,7 @@ def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Interva
 
 
 def estimate_as_dict(estimate: Interval | None) -> dict[str, Any] | None:
-    """An estimate as plain data, without what is the same for all."""
+    """An estimate as plain data, without fields common to all."""
     if estimate is None:
         return None
     names = ("value", "low", "high", "n", "level", "method", "reason")
@@ -140,7 +140,7 @@ def estimate_as_dict(estimate: Interval | None) -> dict[str, Any] | None:
 
 
 def _share_of(flags: Flags, *, level: float = 0.95) -> Interval | None:
-    """The share of probes that have a flag. Args: flags: shape (n,), in the order in which probes were sent."""
+    """The share of flagged probes. Args: flags: shape (n,), in sending order."""
     if not flags.size:
         return None
     member = _members(flags.size)
@@ -157,7 +157,7 @@ def _members(n: int) -> Integers:
 
 
 def _of_probes(estimate: Interval, what: str, needed: int) -> Interval:
-    """An estimate whose reason counts probes: those of the statistics count repetitions, which are blocks here."""
+    """An estimate with its reason in probes: the statistics count repetitions, here blocks."""
     if estimate.reason is None or estimate.n >= needed:
         return estimate
     more = needed - estimate.n

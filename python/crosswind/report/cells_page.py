@@ -19,7 +19,7 @@ from crosswind.text.visible import visible
 
 
 def render_cells(record: RunRecord, result: Result, overview: Overview, report: str) -> str:
-    """The page as one HTML document. Args: report: the name of the page that it stands beside."""
+    """The page as one HTML document. Args: report: name of the report's page beside it."""
     data = json.dumps(_data(result, overview), ensure_ascii=False, separators=(",", ":"))
     body = (
         f"<header><h1>{escaped(result.title)}</h1><p>Cells of the Crosswind study {escaped(record.name)}; "
@@ -33,7 +33,7 @@ def render_cells(record: RunRecord, result: Result, overview: Overview, report: 
 
 
 def _data(result: Result, overview: Overview) -> dict[str, Any]:
-    """What the script of the page reads: texts once, and of each cell numbers."""
+    """The script's data: texts once, and each cell's numbers."""
     factors = list(dict.fromkeys(key for cell in result.cells for key in cell.levels))
     short = factor_names(factors)
     levels = {key: dict.fromkeys(cell.levels.get(key, "") for cell in result.cells) for key in factors}
@@ -66,7 +66,7 @@ def _data(result: Result, overview: Overview) -> dict[str, Any]:
 
 
 def _repetitions(units: pl.DataFrame, divisors: Mapping[str, float]) -> dict[tuple[str, int], list[float]]:
-    """The mean of each repetition, by metric and cell."""
+    """Each repetition's mean, by metric and cell."""
     means: dict[tuple[str, int], list[float]] = {}
     rows = units.filter(pl.col("metric").is_in(list(divisors)), statistic="mean").sort("cell", "repetition")
     for name, cell, mean in rows.select("metric", "cell", "value").iter_rows():

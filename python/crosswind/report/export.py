@@ -73,7 +73,7 @@ def estimates_frame(result: Result) -> pl.DataFrame:
 def samples_frame(record: RunRecord, *, metrics: bool = False) -> pl.DataFrame:
     """Every sample of a run: a column for each factor, cell, repetition, block, clock, and the samples table's.
 
-    Args: metrics: with a column for each metric that follows from a sample alone, in the metric's unit.
+    Args: metrics: with a column for each metric computable per sample, in the metric's unit.
     """
     factors = list(dict.fromkeys(key for run in record.cells for key in run.levels))
     frames = []
@@ -88,10 +88,10 @@ def samples_frame(record: RunRecord, *, metrics: bool = False) -> pl.DataFrame:
 
 
 def comparisons_frame(comparisons: Sequence[LevelComparison]) -> pl.DataFrame:
-    """One row for each comparison of two levels by a statistic.
+    """One row for each comparison between two levels by a statistic.
 
     Columns: factor, reference, other, at (the other levels), metric, statistic, unit, difference, difference_low,
-    difference_high, ratio, ratio_low, ratio_high, cliffs_delta (of the means alone), p, p_adjusted, verdict,
+    difference_high, ratio, ratio_low, ratio_high, cliffs_delta (for means alone), p, p_adjusted, verdict,
     reference_cell, other_cell.
     """
     rows = [
@@ -119,7 +119,7 @@ def comparisons_frame(comparisons: Sequence[LevelComparison]) -> pl.DataFrame:
 
 
 def _with_metrics(record: RunRecord, samples: pl.DataFrame) -> pl.DataFrame:
-    """Samples with what each metric makes of one, null where the exchange failed or has no such metric."""
+    """Samples with each metric's value, null for a failed exchange or an inapplicable metric."""
     kinds = {run.cell: run.parameters.get("workload") or {} for run in record.cells}
     made = []
     for metric in METRICS.values():
@@ -133,7 +133,7 @@ def _with_metrics(record: RunRecord, samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def limited(name: str, estimate: Interval) -> dict[str, float | None]:
-    """Columns of an estimate: its value and its limits."""
+    """An estimate's columns: its value and its limits."""
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
@@ -158,15 +158,15 @@ def write_parquet(frame: pl.DataFrame, path: Path) -> None:
 
 
 def spreadsheet_text(text: str) -> str:
-    """A text as a cell of a CSV file: one that a spreadsheet would run begins with an apostrophe, which it hides.
+    """A text for a CSV cell: a formula gets a leading apostrophe, hidden by spreadsheets.
 
-    Source: OWASP, CSV injection. What reads as a number stays one.
+    Source: OWASP, CSV injection. Numbers stay unchanged.
     """
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def _as_text(name: str) -> pl.Expr:
-    """The same of a column."""
+    """The same for a column."""
     column = pl.col(name)
     is_formula = column.str.contains(_FORMULA.pattern) & ~column.str.contains(f"^(?:{_NUMBER.pattern})$")
     return pl.when(is_formula).then(pl.concat_str(pl.lit("'"), column)).otherwise(column).alias(name)
@@ -174,7 +174,7 @@ def _as_text(name: str) -> pl.Expr:
 
 @contextmanager
 def _disk_errors(file: IO[bytes]) -> Iterator[None]:
-    """Raises: OSError where the disk refuses what Polars writes, which of a file's end does not say why."""
+    """Raises: OSError for a disk error in Polars, or at a file's end, with its reason."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -15,7 +15,7 @@ NO_INTERVAL = "none"
 """The method for a number without an interval."""
 
 MOST = "the median of the repetitions, by a sign test"
-"""The method of an estimate that is of most repetitions, and not of a statistic of all values."""
+"""The method for an estimate about most repetitions, instead of a statistic over all values."""
 
 Limits = tuple[float, float]
 
@@ -36,11 +36,11 @@ class TooFewSamples(ValueError):  # noqa: N818 - the field's words: it is an ans
 class Interval:
     """One estimate.
 
-    low and high are both null where there is no interval; `reason` then says why, and how many repetitions it would
-    take. One of them alone is a bound: the number is at least `low`, or at most `high`. value alone is null where the
-    number is that of an exchange that timed out: it is over `low`. Of an exact number (`method` is `exact`) nothing is
-    left to chance: it would come out the same every time and has no interval. `units`: repetitions behind it.
-    `spread`: smallest and largest of the repetitions' own values, where there is no interval, or one without a width.
+    low and high are both null without an interval; `reason` then says why, and the repetitions needed. One of them
+    alone is a bound: the number is at least `low`, or at most `high`. value alone is null for a timed-out exchange: the
+    number is over `low`. An exact number (`method` is `exact`) has no randomness: it would come out the same every time
+    and has no interval. `units`: repetitions behind it. `spread`: smallest and largest among the repetitions' own
+    values, without an interval, or with one without a width.
     """
 
     # In the schema of results an object has no fields but these.
@@ -63,7 +63,7 @@ class Interval:
 
     @property
     def is_of_most(self) -> bool:
-        """Whether it is the median of the repetitions, and says nothing of the statistic of all."""
+        """Whether it is the repetitions' median, unrelated to the statistic over all values."""
         return self.method == MOST
 
     @property
@@ -73,7 +73,7 @@ class Interval:
 
     @property
     def limits(self) -> Limits | None:
-        """low and high, the value in the place of one that is not known; None where there is no value."""
+        """low and high, with the value for an unknown one; None without a value."""
         if self.value is None:
             return None
         return (self.value if self.low is None else self.low), (self.value if self.high is None else self.high)
@@ -101,7 +101,7 @@ def without_interval(
 
 
 def exactly(value: float, *, n: int, level: float) -> Interval:
-    """A number that comes out the same every time, so that it has no interval."""
+    """A number equal every time, and so without an interval."""
     return Interval(value, None, None, n, level, EXACT, units=1)
 
 

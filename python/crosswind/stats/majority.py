@@ -49,7 +49,7 @@ def repetitions_of_most(agreeing: int, units: int, *, p: float, power: float = 0
 
 
 def median_estimate(values: Array, *, n: int, level: float) -> Interval:
-    """The median of repetitions, with the exact interval that inverts the sign test; without one of too few.
+    """The repetitions' median, with the exact interval inverting the sign test; without one for too few.
 
     Args: values: shape (repetitions,). n: values behind them.
     """

@@ -102,7 +102,7 @@ def _with_limits(linearised: Linearised, ends: tuple[float, float], method: str,
 def _short(
     linearised: Linearised, short: Shortage | None, units: Repetitions, design: Design, *, level: float
 ) -> Interval:
-    """What there is of a mean whose interval the design, or repetitions that are all the same, do not support."""
+    """A mean's estimate without an interval supported by the design, or with equal repetitions."""
     message = NO_SPREAD if short is None else short.message
     if linearised.error > 0 and design.is_wait and design.tail is not Tail.LIGHT and linearised.units >= MIN_UNITS:
         low = lower_limit(linearised, level)

@@ -209,7 +209,7 @@ def _estimate(
     *,
     level: float,
 ) -> Interval:
-    """Args: limits: value, low and high; None is an exchange that timed out, or lies beyond all values."""
+    """Args: limits: value, low and high; None is a timed-out exchange, or lies beyond all values."""
     value, low, high = limits
     if value is None or low is None:
         return _beyond(units, level)

@@ -150,7 +150,7 @@ class Repetitions:
         return float(max(self.values.max(), -self.values.min())) if self.values.size else 0.0
 
     def spread(self) -> Limits | None:
-        """The smallest and the largest mean of a unit; None with a single unit."""
+        """The smallest and the largest unit mean; None with a single unit."""
         means = self.means
         return (float(means.min()), float(means.max())) if means.size > 1 else None
 

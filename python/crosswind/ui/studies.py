@@ -1,4 +1,4 @@
-"""A study as a form and as TOML, each made from the other, and what running it would take."""
+"""Converts a study between form and TOML, and forecasts its run."""
 
 import functools
 import tomllib
@@ -21,12 +21,12 @@ from crosswind.study.starter import NO_COMPARISON, STARTERS, starter
 
 _BUILTIN = Path(__file__).parents[1] / "studies"
 FILE = "study.toml"
-"""The name of the TOML in messages."""
+"""The TOML's name in messages."""
 
 
 @functools.cache
 def choices() -> dict[str, Any]:
-    """What the form offers, and the networks and studies to look at, with sources."""
+    """The form's choices, and networks and studies to look at, with sources."""
     return {
         "what": {name: {"asked": kind.asked, "compare": kind.compare} for name, kind in STARTERS.items()},
         "networks": [
@@ -49,7 +49,7 @@ def builtin_text(name: str) -> str | None:
 
 
 def text_of(form: Mapping[str, Any]) -> str:
-    """The TOML of a form: the study that `crosswind init` writes. Raises: StudyError."""
+    """A form's TOML: the study `crosswind init` writes. Raises: StudyError."""
     return starter({key: str(form.get(key, "")) for key in ("what", "network", "compare", "sure", "loss")}, file=FILE)[
         1
     ]
@@ -66,7 +66,7 @@ def form_of(text: str) -> dict[str, str] | None:
 
 
 def _form_of(document: Mapping[str, Any]) -> dict[str, str]:
-    """The answers of which `text_of` may have made a study."""
+    """The answers behind a study from `text_of`."""
     path, precision = document["path"], document.get("precision")
     questions = document.get("question", ())
     key, levels = (questions[0]["factor"], questions[0]["compare"]) if questions else ("", ())
@@ -82,7 +82,7 @@ def _form_of(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _varied(document: Mapping[str, Any]) -> Any:
-    """Factors beside networks and loss, which have places of their own."""
+    """Factors beside networks and loss, with their own places in the form."""
     for table in ("workload", "host", "path"):
         for key, value in document.get(table, {}).items():
             if isinstance(value, list) and (table, key) not in {("path", "network"), ("path", "loss")}:
@@ -94,7 +94,7 @@ def _words(levels: object) -> str:
 
 
 def checked(text: str, *, quick: bool) -> dict[str, Any]:
-    """What `crosswind plan` says of a study, as data with a few sentences. Raises: CrosswindError, as it does."""
+    """The output of `crosswind plan` for a study, as data with a few sentences. Raises: CrosswindError, as it does."""
     study = Study.from_toml(text, name="study", file=FILE)
     study, notes = as_run_here(study, quick=quick)
     refuse_unknown_models(study)

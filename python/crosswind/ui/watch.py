@@ -1,6 +1,6 @@
-"""A run as it goes by, read once for everybody who watches it, and only where something has changed.
+"""A run in progress, read once for all watchers, and only after changes.
 
-Everything has the version at which it last changed; who watches gets what is newer than what they have.
+Everything has the version of its last change; watchers get newer parts only.
 """
 
 import json
@@ -37,11 +37,11 @@ from crosswind.ui.commands import log_of, log_text
 from crosswind.ui.runs import summary
 
 _ROWS = 50
-"""Of what ended last."""
+"""Of the last ended repetitions."""
 _AT_ONCE = 200
-"""Repetitions that are read in one look, or those of a partition: who watches sees a large run fill in."""
+"""Repetitions per look, or a partition's: watchers see a large run fill in."""
 _TICK_NS = 1_000_000_000
-"""A file that was changed more recently may change again without a later time."""
+"""A more recently changed file may change again under the same time."""
 _END = pl.Struct({"ended": pl.String, "finished": pl.Struct({"valid": pl.Boolean})})
 
 Stamp = tuple[int, int]
@@ -56,7 +56,7 @@ class _Cell:
     """How many exchanges, and their sum, by metric."""
 
     def as_json(self, cell: int) -> list[Any]:
-        """What the page has of a cell: its counts, and the mean of the first metric that it has."""
+        """The page's row for a cell: its counts, and its first metric's mean."""
         name = next(filter(self.values.__contains__, METRICS), None)
         if name is None:
             return [cell, self.done, self.bad, None, ""]
@@ -89,9 +89,9 @@ class Watch:
         self._planned = self._state_version = self._log_version = 0
 
     def news(self, since: int) -> tuple[int, dict[str, Any]]:
-        """What is new since a version, 0 for everything, and its version.
+        """The news since a version, 0 for everything, and its version.
 
-        Raises: StoreError where the run is gone or cannot be read.
+        Raises: StoreError for a missing or unreadable run.
         """
         with self._lock:
             self._look()
@@ -171,7 +171,7 @@ class Watch:
             cell.changed = self._version
 
     def _read(self) -> None:
-        """Some of what has ended since the last look: a partition, or a number of directories."""
+        """Reads some repetitions ended since the last look: a partition, or several directories."""
         assert self._store is not None
         for partition in self._store.partitions():
             if not self._seen.issuperset(partition.keys):
@@ -185,7 +185,7 @@ class Watch:
                 file = RunFile(self.directory, f"cells/{key}/{RESULT}")
                 results.append(read_result(file, key=key, run=self._store.manifest.id))
             except (OSError, ValueError, StoreError):
-                continue  # Being packed, or damaged, which the report says.
+                continue  # Being packed, or damaged: the report says so.
         self.behind |= len(left) > _AT_ONCE
         for result in results:
             self._count(result.key, result.planned.cell, result.ended, is_valid=result.valid)
@@ -228,7 +228,7 @@ class Watch:
             self._ended.append((self._version, _row(result)))
 
     def _add(self, part: RunPart) -> None:
-        """Values of repetitions."""
+        """Adds repetitions' values."""
         sums = pl.col("n").sum(), (pl.col("n") * pl.col("value")).sum().alias("total")
         for table in self._reading.add(part):
             means = table.filter(statistic="mean").group_by("metric", "cell").agg(*sums)
@@ -238,7 +238,7 @@ class Watch:
                 values[metric] = (before[0] + n, before[1] + total)
 
     def _left_s(self) -> float | None:
-        """Wall time left: the forecast of what is missing, stretched as what this session did took longer."""
+        """Wall time left: the forecast for the rest, scaled by this session's error."""
         assert self._store is not None
         sessions = self._store.manifest.sessions
         if not sessions:

@@ -47,7 +47,7 @@ class FigureDeclaration:
 
     @property
     def summary(self) -> str:
-        """What `crosswind show` says of it."""
+        """Its line in `crosswind show`."""
         return ""
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class FigureDeclaration:
 
 
 def declare_figures(reading: Reading) -> tuple[FigureDeclaration, ...]:
-    """The figures of a study, those too whose factors do not vary in it. Raises: FindingError, CellError."""
+    """A study's figures, including those with constant factors. Raises: FindingError, CellError."""
     return tuple(_figure(table, place, reading) for place, table in reading.of(FigureTable, "figure"))
 
 

@@ -1,4 +1,4 @@
-"""Figures that a study asks for: estimates over the levels of a factor, beside models and published numbers."""
+"""A study's figures: estimates over a factor's levels, beside models and published numbers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,10 +43,10 @@ class PublishedPoint(ResultModel):
 
 
 class FigurePoint(ResultModel):
-    """One cell in a figure. `x` is its place (Figure), `x_text` the level as the study has it.
+    """One cell in a figure. `x`: its place (Figure), `x_text`: the level in the study.
 
-    `estimate` is the statistic that the figure asks for. Where it asks for none, it is the mean, the median where no
-    mean can be estimated, or the refused mean. `statistic` says which.
+    `estimate`: the figure's statistic. Without a requested one, it is the mean, the median if no mean can be estimated,
+    or the refused mean. `statistic` names it.
     """
 
     cell: int
@@ -60,7 +60,7 @@ class FigurePoint(ResultModel):
 
 
 class FigureCurve(ResultModel):
-    """What a model predicts for the cells of one series, at their own places."""
+    """A model's predictions for one series' cells, at their own places."""
 
     series: str | None
     model: str
@@ -70,11 +70,11 @@ class FigureCurve(ResultModel):
 
 
 class Figure(ResultModel):
-    """A metric over the levels of a factor, as a study asks for it. Values in `unit`.
+    """A metric over a factor's levels, as a study requests it. Values in `unit`.
 
-    `x` and `series` are keys. Places along x are numbers of `x_unit`: loss in %, the round trip of `path.delay` in ms,
-    rates in Mbit/s, sizes in bytes; where `x_unit` is null they only count the levels. `x_is_ordered`: whether one
-    level is more than another. `scale` is that of the metric. `absent` are cells without a sample, which have no point.
+    `x` and `series` are keys. Places along x are numbers in `x_unit`: loss in %, the round trip for `path.delay` in ms,
+    rates in Mbit/s, sizes in bytes; with a null `x_unit` they only count the levels. `x_is_ordered`: whether one level
+    is more than another. `scale`: the metric's. `absent`: cells without a sample, and without a point.
     """
 
     title: str
@@ -93,7 +93,7 @@ class Figure(ResultModel):
 
 
 def judge_figures(context: Context) -> list[Figure]:
-    """The figures of a run. One in which x does not vary, as in a quick variant, is left out."""
+    """A run's figures, without those with a constant x, as in a quick variant."""
     results = {cell.cell: cell for cell in context.cells}
     published = [finding for finding in context.found.get("published", ()) if isinstance(finding, PublishedResult)]
     asked = map(AskedFigure.model_validate, context.record.asked.get("figure", ()))
@@ -103,7 +103,7 @@ def judge_figures(context: Context) -> list[Figure]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where cells stand in a figure, by cell index: along its axis, and in which series."""
+    """Cells' places in a figure, by index: along its axis, and their series."""
 
     axis: Axis
     series: Mapping[int, str | None]
@@ -120,7 +120,7 @@ def _figure(
     drawn = [cell for cell in cells_of_figure if metric.name in cells[cell.cell].estimates]
     axis = axis_of(asked.x, drawn)
     places = _Places(axis, _series_names(asked, drawn, axis))
-    # What is published are means.
+    # Published numbers are means.
     beside = _published_points(asked.metric, published) if asked.statistic in (None, "mean") else {}
     return Figure(
         title=asked.title,
@@ -140,7 +140,7 @@ def _figure(
 
 
 def _scale(asked: AskedFigure, cells: Iterable[CellResult]) -> Literal["linear", "log"]:
-    """The scale that a figure asks for, or else a logarithmic one where a linear one would hide its small values."""
+    """A figure's requested scale, or a logarithmic one if a linear one would hide its small values."""
     if asked.scale != "auto":
         return asked.scale
     estimates = [cell.estimates[asked.metric] for cell in cells]
@@ -152,7 +152,7 @@ def _scale(asked: AskedFigure, cells: Iterable[CellResult]) -> Literal["linear",
 
 
 def _published_points(metric: str, published: Iterable[PublishedResult]) -> dict[int, list[PublishedPoint]]:
-    """The published numbers of a metric at each cell."""
+    """A metric's published numbers at each cell."""
     points: dict[int, list[PublishedPoint]] = {}
     for each in published:
         if each.metric == metric and each.theirs is not None:
@@ -179,7 +179,7 @@ def _point(cell: CellResult, asked: AskedFigure, places: _Places, published: lis
 
 
 def _estimate(estimates: MetricEstimates, asked: str | None) -> tuple[Interval, str]:
-    """What is drawn of a metric: the statistic that is asked for, else the mean, the median or the refused mean."""
+    """A metric's drawn estimate: the requested statistic, else the mean, the median or the refused mean."""
     if asked is not None:
         return estimates.statistic(asked), asked
     mean, median = estimates.mean, estimates.median
@@ -187,7 +187,7 @@ def _estimate(estimates: MetricEstimates, asked: str | None) -> tuple[Interval, 
 
 
 def _series_names(asked: AskedFigure, cells: Sequence[CellData], axis: Axis) -> dict[int, str | None]:
-    """Each cell's series: its level, and where two cells would share a place, the other levels that differ too."""
+    """Each cell's series: its level, and for two cells at one place, their other differing levels too."""
     names = {cell.cell: cell.levels.get(asked.series) if asked.series else None for cell in cells}
     shared = Counter((names[cell.cell], axis.places[cell.cell]) for cell in cells)
     if all(count == 1 for count in shared.values()):

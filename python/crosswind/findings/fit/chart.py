@@ -1,4 +1,4 @@
-"""Fitted coefficients over the levels that each was fitted for, beside the published ones."""
+"""Fitted coefficients over their levels, beside the published ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _Coefficient:
 
 
 def fit_charts(fit: Fit) -> Panels:
-    """A chart of b and one of c, over the levels of `by`; none of a coefficient that has a number at one level only."""
+    """A chart of b and one of c, over the levels of `by`; none for a coefficient with a number at one level only."""
     charts = [chart for key in ("b", "c") for chart in _charts(fit, key)]
     return Panels(charts, len(charts))
 

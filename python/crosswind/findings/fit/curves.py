@@ -30,7 +30,7 @@ METHOD = (
 )
 _BY_PERCENTILE = "least squares; percentile bootstrap over repetitions, widened by Student's t"
 _CLEAR_DIFFERENCE = 2.0  # AICc of models less than 2 apart: both have substantial support (Burnham & Anderson 2002)
-_NO_SPREAD = 1e-24  # of the squares: what rounding leaves of equal values
+_NO_SPREAD = 1e-24  # relative to the squares: rounding errors between equal values
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class FittedCurve:
     """One curve.
 
     Attributes:
-        curve: as the result has it. best, resampled: the fits to its samples and to resamples of them; None where the
-            fit was refused. n: samples. units: repetitions of the cell that has the fewest; 0 where all are exact.
-        shortage: why the design of a cell supports no interval of its mean, and so none of a coefficient; else None.
+        curve: in the result. best, resampled: the fits to its samples and to resamples; None for a refused fit. n:
+            samples. units: the fewest repetitions in a cell; 0 if all are exact.
+        shortage: why a cell's design supports no interval for its mean, and so none for a coefficient; else None.
     """
 
     curve: FitCurve
@@ -56,7 +56,7 @@ def fit_curve(
 ) -> FittedCurve:
     """A curve through cells, over their loss.
 
-    Args: name: the level that distinguishes the curve. losses: of each cell, a fraction. level: of the intervals.
+    Args: name: the curve's distinguishing level. losses: each cell's, a fraction. level: the intervals'.
     """
     n = sum(cell.samples[metric].values.size for cell in cells if metric in cell.samples)
     try:
@@ -89,14 +89,14 @@ def average_coefficients(
     units: int,
     shortage: str | None = None,
 ) -> dict[str, Interval]:
-    """a, b and c averaged over curves, each with the percentiles of the same average of resamples.
+    """a, b and c averaged over curves, each with its resampled averages' percentiles.
 
-    c is refused where the search for it ended at an end of its range, a and b also where c may be 0: of a straight line
-    they have no value. Percentiles of few repetitions are too near to each other: they are as much further away from
-    the value as Student's t is than the normal.
+    c is refused if its search ended at an end of its range, a and b also if c may be 0: a straight line gives them no
+    value. Few repetitions' percentiles are too close: their distances from the value are widened by the ratio of
+    Student's t to the normal.
 
-    Args: units: repetitions of the cell that has the fewest; 0 where all cells are exact. shortage: why no coefficient
-        has an interval; None where it has.
+    Args: units: the fewest repetitions in a cell; 0 if all are exact. shortage: why no coefficient has an interval, if
+        so.
     """
     unbounded = np.any([fit.at_end for fit in resampled], axis=0)
     share = float(unbounded.mean())
@@ -129,7 +129,7 @@ def average_coefficients(
 
 
 def _shortage(cells: Sequence[CellData], metric: str) -> str | None:
-    """Why the design of a cell supports no interval of its mean; None where those of all do."""
+    """Why a cell's design supports no interval for its mean; None if all do."""
     for cell in cells:
         units = cell.samples[metric]
         short = mean_shortage(design_of(METRICS[metric], cell.settings), units.count, units.n)
@@ -144,7 +144,7 @@ def refused_coefficient(reason: str, n: int, level: float) -> Interval:
 
 
 def shape_of(straight: float | None) -> str | None:
-    """What AICc prefers: `straight` is the straight line's less the curve's."""
+    """The shape preferred by AICc: `straight` is the straight line's minus the curve's."""
     if straight is None:
         return None
     if straight >= _CLEAR_DIFFERENCE:
@@ -154,9 +154,9 @@ def shape_of(straight: float | None) -> str | None:
 
 @dataclass(frozen=True)
 class _Repetitions:
-    """Sum and number of a cell's samples in each of its repetitions, shape (repetitions,).
+    """Sum and number of a cell's samples in each repetition, shape (repetitions,).
 
-    Times are in seconds. within: squares of the samples about the cell's mean. exact: whether another repetition would
+    Times are in seconds. within: the samples' squares about the cell's mean. exact: whether another repetition would
     have come out the same.
     """
 
@@ -177,7 +177,7 @@ class _Repetitions:
         return cls(sums, np.bincount(member).astype(np.float64), within, seed, cell.is_exact)
 
     def resampled_means(self) -> Array:
-        """Means of resamples, shape (RESAMPLES,): n - 1 of n, so that their variance is that of the mean."""
+        """Means of resamples, shape (RESAMPLES,): n - 1 of n, for the mean's variance."""
         if self.exact:
             return np.full(RESAMPLES, self.sums.sum() / self.counts.sum())
         n = self.sums.size

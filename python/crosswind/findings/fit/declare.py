@@ -1,4 +1,4 @@
-"""`[[fit]]`: a curve over the levels of a factor, with a result for each level of another one."""
+"""`[[fit]]`: a curve over a factor's levels, with a result for each level of another one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -60,11 +60,11 @@ class FitDeclaration:
 
     @property
     def summary(self) -> str:
-        """What `crosswind show` says of it."""
+        """Its line in `crosswind show`."""
         return ""
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """As plain data, with the indices of its cells among `cells`, and of each published level's among those."""
+        """As plain data, with its cells' indices among `cells`, and each published level's among those."""
         matching = self.where.among(cells)
         plain = about(self.table, self.table.title, self.where, matching)
         levels = {level.texts[self.by]: level for level in self.named_levels}
@@ -77,7 +77,7 @@ class FitDeclaration:
 
 
 def declare_fits(reading: Reading) -> tuple[FitDeclaration, ...]:
-    """The curves of a study, those too whose factors do not vary in it. Raises: FindingError, CellError."""
+    """A study's curves, including those with constant factors. Raises: FindingError, CellError."""
     return tuple(_fit(table, place, reading) for place, table in reading.of(FitTable, "fit"))
 
 

@@ -1,6 +1,6 @@
-"""Curves through the cells of a run, fitted as a published report fitted its own, so that coefficients can be compared.
+"""Curves through a run's cells, fitted like a published report's, for comparable coefficients.
 
-cells of one level of `by` and one of `over` -> means at each loss -> a, b, c -> averages over the levels of `over`
+cells at one level of `by` and one of `over` -> means at each loss -> a, b, c -> averages over the levels of `over`
 """
 
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ def _grouped(cells: Sequence[CellData], key: str) -> dict[str | None, list[CellD
 
 
 def _belongs(published: AskedFitLevel, level: str | None, cells: Sequence[CellData]) -> bool:
-    """Whether the plan named one of the cells; in runs whose plan names none, whether the level reads alike."""
+    """Whether the plan named one of the cells; for plans without names, whether the level reads alike."""
     if published.cells is not None:
         return any(cell.cell in published.cells for cell in cells)
     return published.level == level
@@ -119,7 +119,7 @@ def _row(name: str | None, curves: Sequence[FittedCurve], published: Sequence[As
 
 
 def _averages(curves: Sequence[FittedCurve], level: float) -> dict[str, Interval]:
-    """The coefficients averaged over curves; refused where a curve could not be fitted, with the name of that curve."""
+    """The coefficients averaged over curves; refused for a failed curve, with its name."""
     n = sum(curve.n for curve in curves)
     failed = [curve.curve for curve in curves if curve.best is None]
     if failed:

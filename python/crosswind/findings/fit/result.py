@@ -1,4 +1,4 @@
-"""Curves that a study asks to be fitted, with their coefficients."""
+"""A study's fitted curves, with their coefficients."""
 
 from crosswind.decisions.model import ResultModel
 from crosswind.stats.estimate import Interval
@@ -22,11 +22,11 @@ class FitCurve(ResultModel):
     """One fitted curve, or the average of several.
 
     Attributes:
-        level: of the factor that distinguishes the curves, null without one.
+        level: of the factor distinguishing the curves, null without one.
         a, b: in the fit's unit. c: per unit of loss.
-        r_squared: share of the differences between the cells' means that the curve explains.
-        aicc_straight: AICc of the best straight line less that of the curve: above 0 speaks for the curve.
-        shape: "exponential", "straight line" or "undecided", where the two are less than 2 apart; null without a fit.
+        r_squared: share of the differences between the cells' means explained by the curve.
+        aicc_straight: AICc of the best straight line minus the curve's: above 0 favours the curve.
+        shape: "exponential", "straight line" or "undecided", with less than 2 between them; null without a fit.
     """
 
     level: str | None

@@ -1,4 +1,4 @@
-"""Fitted coefficients beside the published ones, and the single curves that were averaged."""
+"""Fitted coefficients beside the published ones, and the single curves behind the averages."""
 
 from collections.abc import Iterator
 
@@ -90,7 +90,7 @@ def _beside(key: str, ours: Interval, theirs: PublishedFit | None) -> list[str]:
 
 
 def _coefficient(estimate: Interval) -> str:
-    """Three digits of each number: the limits of a coefficient lie far to one side."""
+    """Three digits in each number: a coefficient's limits lie far to one side."""
     if estimate.value is None:
         return NOTHING
     if estimate.low is None or estimate.high is None:
@@ -105,7 +105,7 @@ def _r_squared(curve: FitCurve) -> str:
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
     """For each fit its coefficients, as charts and as a table, and its single curves, folded away.
 
-    The first one has the remarks on method, which hold for all.
+    The first one has the remarks on method for all.
     """
     for number, fit in enumerate(result.of(Fit)):
         tables = [_fit_table(fit, explained=number == 0), _curves_table(fit)]

@@ -1,4 +1,4 @@
-"""`[[ladder]]`: the levels of a factor as rungs, the best first; the report says on which of them the study breaks."""
+"""`[[ladder]]`: a factor's levels as rungs, the best first; the report names the breaking rung."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -38,11 +38,11 @@ class LadderDeclaration:
 
     @property
     def summary(self) -> str:
-        """What `crosswind show` says of it."""
+        """Its line in `crosswind show`."""
         return f"where it breaks on {self.factor} = {', '.join(self.rungs)}"
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """As plain data, with the indices of its cells, and the metric of each kind of workload that they have."""
+        """As plain data, with its cells' indices, and their workload kinds' metrics."""
         matching = self.where.among(cells)
         metrics = {cell.index: metric for cell in matching if (metric := main_metric(cell.workload)) is not None}
         return {
@@ -55,7 +55,7 @@ class LadderDeclaration:
 
 
 def declare_ladders(reading: Reading) -> tuple[LadderDeclaration, ...]:
-    """The ladders of a study. Raises: FindingError, CellError."""
+    """A study's ladders. Raises: FindingError, CellError."""
     return tuple(_ladder(table, place, reading) for place, table in reading.of(LadderTable, "ladder"))
 
 

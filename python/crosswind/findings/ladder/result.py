@@ -23,7 +23,7 @@ class LadderRung(ResultModel):
 
 
 class LadderBreak(ResultModel):
-    """Something that is so from a rung on. `before`: the rung before it; null where it is so from the first on.
+    """A break at a rung. `before`: the rung before it; null for a break at the first.
 
     `kind`: failed (exchanges fail there), threshold (one is missed there), unusable (no exchange succeeds there).
     `text`: the same as a clause.
@@ -36,11 +36,10 @@ class LadderBreak(ResultModel):
 
 
 class LadderClimb(ResultModel):
-    """The cells that differ in the rung alone, from the best rung to the worst. `levels`: of the other factors.
+    """Cells on different rungs only, from the best rung to the worst. `levels`: of the other factors.
 
-    `metric` is the main one of their workload, in `unit`; null where it has none. `statistic`: the mean, or the median
-    where the mean of some rung has no estimate. `breaks`: what breaks, and from which
-    rung on.
+    `metric`: their workload's main one, in `unit`; null without one. `statistic`: the mean, or the median if some
+    rung's mean has no estimate. `breaks`: the breaks, with their rungs.
     """
 
     levels: dict[str, str]
@@ -53,7 +52,7 @@ class LadderClimb(ResultModel):
 
 
 class LadderTurn(ResultModel):
-    """An answer that is another one from a rung on. `answers`: that of each rung, in their order."""
+    """An answer changing at a rung. `answers`: each rung's, in order."""
 
     asks: str
     levels: dict[str, str]
@@ -63,10 +62,10 @@ class LadderTurn(ResultModel):
 
 
 class Ladder(ResultModel):
-    """Where a study breaks as the levels of a factor get worse.
+    """A study's breaks as a factor's levels get worse.
 
-    `rungs`: these levels, the best first. `climbs`: of each combination of levels of the other factors. `turns`:
-    questions whose decided answer is another one on a rung than on those before.
+    `rungs`: these levels, the best first. `climbs`: for each combination of the other factors' levels. `turns`:
+    questions with a decided answer changing at a rung.
     """
 
     factor: str

@@ -1,7 +1,7 @@
-"""`[[published]]`: what documents print: numbers beside the cells that have them, and statements that these decide.
+"""`[[published]]`: documents' numbers, beside their cells, and statements decided by these numbers.
 
-A table of numbers is one, or has `columns` and `rows` as the document has them; every number becomes one of a plan. A
-statement (`says`) needs no run: `value`, a formula over `given` numbers, has to lie from `at_least` to `at_most`.
+A table is one number, or has `columns` and `rows` as in the document; every number becomes one in a plan. A statement
+(`says`) needs no run: `value`, a formula over `given` numbers, has to lie from `at_least` to `at_most`.
 """
 
 import math
@@ -27,13 +27,13 @@ from crosswind.study.toml_text import Location
 from crosswind.text.units import shown
 
 FIELDS = ("mean", "sd", "ci", "n")
-"""What a number has that a formula can be about."""
+"""A number's fields available to a formula."""
 _KEPT = ("source", "metric", "unit", "levels", "mean", "sd", "ci", "n", "functions", "inferred", "note")
-"""What a plan keeps of a number beside its cells."""
+"""A number's fields in a plan, beside its cells."""
 _OF_STATEMENTS = ("says", "given", "value", "what", "of", "at_least", "at_most")
 _OF_BOTH = ("source", "unit", "note")
 _NEEDED = {True: ("given", "value", "what"), False: ("metric", "unit")}
-"""The keys that a table cannot do without, by whether it is a statement."""
+"""A table's required keys, by whether it is a statement."""
 
 
 class _OfNumber(TomlTable):
@@ -62,7 +62,7 @@ InRow = Annotated[
     Annotated[TomlValue, Tag("value")] | Annotated[NumberTable, Tag("table")],
     Discriminator(lambda value: "table" if isinstance(value, dict | NumberTable) else "value"),
 ]
-"""What stands in a row: a level, a number, a number with more, or "" where the document has none."""
+"""A row's item: a level, a number, a number with more, or "" where the document has none."""
 
 
 class PublishedTable(_OfNumber):
@@ -113,10 +113,10 @@ class PublishedTable(_OfNumber):
 
 @dataclass(frozen=True)
 class Published:
-    """A number that a document prints. `mean`, `sd` and `ci` (half width) are in `unit`.
+    """A document's number. `mean`, `sd` and `ci` (half width) are in `unit`.
 
-    `inferred`: not printed as a number in the source. `n`: the sample size, where the source gives it. `place`: of its
-    table in the study.
+    `inferred`: not printed as a number in the source. `n`: the sample size, if the source gives it. `place`: its
+    table's in the study.
     """
 
     source: str
@@ -135,16 +135,16 @@ class Published:
 
     @property
     def levels(self) -> Mapping[str, str]:
-        """Dotted keys (or `part`) to the texts of the values that its cells have."""
+        """Dotted keys (or `part`) to its cells' values as text."""
         return self.where.texts
 
     @property
     def summary(self) -> str:
-        """What `crosswind show` says of it."""
+        """Its line in `crosswind show`."""
         return ""
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """As `PublishedStatement`, with the indices of its cells among `cells`."""
+        """As `PublishedStatement`, with its cells' indices among `cells`."""
         kept = {name: getattr(self, name) for name in _KEPT}
         return {name: each for name, each in kept.items() if each is not None} | {
             "cells": indices_of(cells, self.where)
@@ -153,9 +153,9 @@ class Published:
 
 @dataclass(frozen=True)
 class OwnStatement:
-    """A statement that a document's own numbers decide.
+    """A statement decided by a document's own numbers.
 
-    Attributes: given: the numbers by name. names: of what each number is that the formula gives.
+    Attributes: given: the numbers by name. names: for each of the formula's numbers.
     """
 
     given: Mapping[str, Number]
@@ -165,13 +165,13 @@ class OwnStatement:
 
     @cached_property
     def numbers(self) -> tuple[tuple[str, float], ...]:
-        """What the formula comes to, each number with what it is of, which is empty for the only one."""
+        """The formula's numbers, each with its name, empty for the only one."""
         value = value_of(self.table.value, self.given)
         return tuple(zip(self.names, value if isinstance(value, list) else [value], strict=True))
 
     @property
     def summary(self) -> str:
-        """What `crosswind show` says of it."""
+        """Its line in `crosswind show`."""
         return f"{PublishedStatement.model_validate(self.as_dict()).sentence} ({self.table.source})"
 
     def as_dict(self, cells: Sequence[Cell] = ()) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class OwnStatement:
 
 
 def declare_published(reading: Reading) -> tuple[Published | OwnStatement, ...]:
-    """What a study has of documents: their numbers, then their statements. Raises: FindingError, CellError."""
+    """Documents' numbers in a study, then their statements. Raises: FindingError, CellError."""
     tables = reading.of(PublishedTable, "published")
     for place, table in tables:
         _check_keys(table, place)
@@ -197,7 +197,7 @@ def declare_published(reading: Reading) -> tuple[Published | OwnStatement, ...]:
 
 
 def _check_keys(table: PublishedTable, place: Location) -> None:
-    """Raises: FindingError for a key that numbers have and a statement has not, or the other way round."""
+    """Raises: FindingError for a number's key in a statement, or the other way round."""
     is_statement = table.says is not None
     for key in _NEEDED[is_statement]:
         if key not in table.model_fields_set:
@@ -274,7 +274,7 @@ def _check_given(name: str, number: Number, formula: str, place: Location) -> No
 def _chosen(
     raw: Mapping[str, TomlValue], place: Location, published: Sequence[Published], parts: Sequence[Part]
 ) -> Iterator[tuple[Mapping[str, str], float]]:
-    """The published numbers with these levels, each with the levels that it has. Raises: FindingError, CellError."""
+    """The published numbers with these levels, each with its own levels. Raises: FindingError, CellError."""
     field_name = str(raw.get("field", "mean"))
     if field_name not in FIELDS:
         raise FindingError((*place, "field"), f"{shown(field_name)} is not a field", did_you_mean(field_name, FIELDS))
@@ -292,7 +292,7 @@ def _chosen(
 
 
 def _named(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Each row by the levels in which the rows differ."""
+    """Each row by its distinguishing levels."""
     varied = [key for key in (rows[0] if rows else ()) if len({row.get(key) for row in rows}) > 1]
     return [
         ", ".join(f"{key.rsplit('.', 1)[-1].replace('_', ' ')} {row[key]}" for key in varied if key in row)

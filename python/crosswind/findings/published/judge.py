@@ -14,11 +14,11 @@ from crosswind.stats.estimate import Interval, exactly
 
 
 class PublishedNumber(ResultModel):
-    """A number of ours beside what a document prints: of a cell, or computed from the document's own numbers.
+    """Our number beside a document's: a cell's, or one computed from the document's own numbers.
 
-    `of`: which one of its own, empty for the only one. `observed`: our smallest and largest sample. `ratio`: ours /
-    theirs. `inside`: whether theirs lies in our interval; of one of its own, whether that lies in the range. Where no
-    cell has the levels, one without `ours` says so.
+    `of`: its name among several. `observed`: our smallest and largest sample. `ratio`: ours / theirs. `inside`: whether
+    theirs lies in our interval; for the document's own, whether it lies in the range. Without a cell at the levels, one
+    without `ours` says so.
     """
 
     cell: int | None = None
@@ -31,12 +31,11 @@ class PublishedNumber(ResultModel):
 
 
 class PublishedResult(ResultModel):
-    """What a document prints: a number (`theirs`) beside ours in the cells that have its `levels`, or a statement.
+    """A document's number (`theirs`) beside ours in the cells with its `levels`, or a statement.
 
-    A statement (`says`) is a yes where every number that its formula (`value`) gives, in words `what`, lies from `low`
-    to `high`, which are null where there is no such end; no measurement enters. `sentence`: all of it in words.
-    `functions`: those of a program among which the document divides its number, in `unit`. What belongs to the other
-    one is empty or null.
+    A statement (`says`) is a yes if every number in its formula (`value`), in words `what`, lies from `low` to `high`,
+    null without such an end; no measurement enters. `sentence`: all of it in words. `functions`: a program's, with the
+    document's split of its number, in `unit`. Fields of the other kind are empty or null.
     """
 
     source: str
@@ -63,7 +62,7 @@ _BELOW_ZERO = "their interval reaches below 0, where no such number is"
 
 
 def judge_published(context: Context) -> list[PublishedResult]:
-    """Every published number beside every cell that it belongs to, and every statement."""
+    """Every published number beside each of its cells, and every statement."""
     asked = map(PublishedStatement.model_validate, context.record.asked.get("published", ()))
     return [_result(statement, context.cells, context.level) for statement in asked]
 

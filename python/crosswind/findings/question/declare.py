@@ -1,7 +1,7 @@
-"""`[[question]]`: what a study is run for, and what documents say of it, each with what would make the answer yes.
+"""`[[question]]`: a study's questions, and documents' statements, each with its condition for yes.
 
-Which number decides, in which cells, and in which range it has to lie is declared before the run: a verdict is computed
-and never chosen. `crosswind.findings.question.judge` answers.
+The deciding number, its cells and its range are declared before the run: a verdict is computed and never chosen.
+`crosswind.findings.question.judge` answers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -102,21 +102,21 @@ class QuestionDeclaration:
 
     @property
     def metric(self) -> str:
-        """The name of its metric."""
+        """Its metric's name."""
         return self.table.metric
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The model that it names, if any."""
+        """Its model, if any."""
         return () if self.table.model is None else (self.table.model,)
 
     @property
     def summary(self) -> str:
-        """What `crosswind show` says of it."""
+        """Its line in `crosswind show`."""
         return self.table.asks or f"“{self.table.says}” ({self.table.source})"
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """As `crosswind.decisions.statement.Statement`, with `bound`, the number of its margin."""
+        """As `crosswind.decisions.statement.Statement`, with `bound`, its margin's number."""
         own, table = self.where.among(cells), self.table
         return {
             "asks": table.asks or table.says,
@@ -145,7 +145,7 @@ class QuestionDeclaration:
 
 
 def questions_of(reading: Reading) -> tuple[QuestionDeclaration, ...]:
-    """The questions of a study. Raises: FindingError, CellError."""
+    """A study's questions. Raises: FindingError, CellError."""
     titles = [str(getattr(figure, "title", "")) for figure in reading.tables.get("figure", ())]
     declared = tuple(_question(table, place, reading, titles) for place, table in reading.of(QuestionTable, "question"))
     seen: dict[str, int] = {}
@@ -239,7 +239,7 @@ def _check_sentence(table: QuestionTable, place: Location) -> None:
 
 
 def _asked_for(table: QuestionTable, metric: Metric, place: Location) -> tuple[Yes, Scale, float | None]:
-    """What makes the answer yes, the number that decides, and the margin. Raises: FindingError."""
+    """The condition for yes, the deciding number, and the margin. Raises: FindingError."""
     has_bounds = table.at_least is not None or table.at_most is not None
     yes = table.yes or ("within" if has_bounds else "more" if metric.more_is_better else "less")
     if yes == "within" and not has_bounds:
@@ -290,7 +290,7 @@ def _check_of_cells(table: QuestionTable, scale: Scale, place: Location) -> None
 
 
 def _check_factor(table: QuestionTable, scale: Scale, where: Where, place: Location, reading: Reading) -> None:
-    """Raises: FindingError where the factor cannot be that of a number."""
+    """Raises: FindingError for a factor impossible for the number."""
     if table.factor is None:
         raise FindingError((*place, "factor"), "is missing", "the key of the factor whose levels are compared")
     check_factors({"factor": table.factor}, place, reading.parts)
@@ -303,7 +303,7 @@ def _check_factor(table: QuestionTable, scale: Scale, where: Where, place: Locat
 
 
 def _compared(table: QuestionTable, place: Location, reading: Reading, *, takes_all: bool) -> tuple[Where, ...]:
-    """The levels that are compared. Args: takes_all: whether it may be all of them. Raises: FindingError, CellError."""
+    """The compared levels. Args: takes_all: whether all are allowed. Raises: FindingError, CellError."""
     factor = str(table.factor)
     if len(table.compare) < 2 and (table.compare or not takes_all):
         have = "1 level" if table.compare else "no level"

@@ -1,7 +1,7 @@
-"""Answers to questions, and what data say of documents' statements: yes, no, or that this run cannot tell.
+"""Answers to questions, and verdicts on documents' statements: yes, no, or cannot tell.
 
-A case is two cells that differ in the factor alone, compared as cells are everywhere; or a cell; or all of them
-together for the error of a model.
+A case is two cells different in the factor alone, compared as everywhere; or a cell; or all of them together for a
+model's error.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,14 +36,13 @@ from crosswind.stats.share import OF_SHARES, Share, difference_limits, share_int
 
 
 class QuestionStatement(Statement):
-    """A statement about levels, cells or models. bound: of the margin; of a ratio what is above 1."""
+    """A statement about levels, cells or models. bound: the margin's; for a ratio the part above 1."""
 
     bound: float | None = None
 
 
 def answers_of(context: Context) -> list[Answer]:
-    """The answer to every question of a run, and the verdict on every statement. One about cells that the run does not
-    have says so."""
+    """Every question's answer, and every statement's verdict. One without cells in the run says so."""
     asked = [QuestionStatement.model_validate(stored) for stored in context.record.asked.get("question", ())]
     cases = [_cases_of(question, context.data) for question in asked]
     documents: dict[str, list[int]] = {}
@@ -58,14 +57,14 @@ def answers_of(context: Context) -> list[Answer]:
 
 @dataclass(frozen=True)
 class _Case:
-    """A case, and the number that decides it."""
+    """A case, and its deciding number."""
 
     made: AnswerCase
     number: Number
 
 
 def _cases_of(question: QuestionStatement, data: Sequence[CellData]) -> list[_Case]:
-    """Every case of a question, in the order of the levels that it names."""
+    """A question's cases, in the order of its levels."""
     metric = _metric(question)
     cells = [cell for cell in data if cell.cell in question.cells and metric.applies(cell.settings.workload)]
     if question.scale == "model-error":
@@ -81,7 +80,7 @@ _Places = tuple[float, float]
 def _pairs(
     question: QuestionStatement, cells: Sequence[CellData]
 ) -> Iterator[tuple[CellData, CellData, _Places | None]]:
-    """The cells that are compared; those of a law about numbers with both places along the factor."""
+    """The compared cells; for a law about numbers with both places along the factor."""
     groups = _groups(question, cells)
     if question.scale in OF_NEIGHBOURS or question.yes in ("rises", "falls"):
         places = axis_of(str(question.factor), cells).places if cells else {}
@@ -99,7 +98,7 @@ def _pairs(
 
 
 def _groups(question: QuestionStatement, cells: Sequence[CellData]) -> list[list[CellData]]:
-    """Cells that differ in the factor alone, in the order of `compare` where the question names levels."""
+    """Cells different in the factor alone, in the order of `compare`, if the question names levels."""
     factor = str(question.factor)
     orders = {cell: order for order, level in enumerate(question.compare) for cell in level.cells}
     groups: dict[tuple[tuple[str, str], ...], list[CellData]] = {}
@@ -127,7 +126,7 @@ def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, 
     constant = effect is not None and is_constant(effect, size=size)
     below, above = (0, 0) if effect is None else counts_of(effect, size=size)
     if constant and metric.is_share and question.bound is not None:
-        # That no exchange of a few differs does not show that all shares are within the margin.
+        # A few equal exchanges do not prove all shares within the margin.
         number = OfInterval(
             partial(_shares_apart, reference.side(metric.name), other.side(metric.name)), question.range
         )
@@ -158,7 +157,7 @@ def _limit_of(cells: Iterable[CellData]) -> int | None:
 
 
 def _shares_apart(reference: Side, other: Side, level: float) -> Interval:
-    """The difference of two shares by the limits of both: it has a width where nothing spreads."""
+    """The difference between two shares by both limits: it has a width even without spread."""
     a, b = (Share.of_units(side.units, exact=side.exact, least=side.design.least) for side in (reference, other))
     value, n, units = b.value - a.value, a.n + b.n, min(a.units, b.units)
     if short := share_shortage(units, max(a.least, b.least)):
@@ -183,7 +182,7 @@ def _on_scale(scale: Scale, effect: Interval, places: _Places | None) -> Interva
 
 
 def _place_of(scale: Scale, places: _Places | None) -> Callable[[float], float]:
-    """From a bound to where it is on the scale of the effect, on which a ratio is a logarithm."""
+    """From a bound to its place on the effect's scale, with a ratio as a logarithm."""
     if scale == "exponent" and places is not None:
         return lambda bound: bound * log(places[1] / places[0])
     if scale == "slope" and places is not None:
@@ -195,7 +194,7 @@ def _place_of(scale: Scale, places: _Places | None) -> Callable[[float], float]:
 
 
 def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
-    """The statistic of a cell, or what it is beside a model's; None where the model says nothing."""
+    """A cell's statistic, or its comparison with a model's; None without a prediction."""
     measured = BoundedNumber(cell, question.metric, question.statistic)
     if question.scale != "model":
         number = OfInterval(measured.at, question.range, measured.effect_to_show, measured.of_most)
@@ -215,7 +214,7 @@ def _beside_model(measured: Callable[[float], Interval], predicted: Predicted) -
 
 
 def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> Iterator[_Case]:
-    """One case: how far the model is off on average over the cells that it says something of."""
+    """One case: the model's mean error over its predicted cells."""
     made = [(cell, prediction) for cell in cells if (prediction := _prediction(question, cell)) is not None]
     known = [(cell, of, predicted) for cell, of in made if (predicted := Predicted.of(of)) is not None]
     measured = [BoundedNumber(cell, question.metric, question.statistic) for cell, _, _ in known]
@@ -243,7 +242,7 @@ def _of_interval(
 
 
 def _common(cells: Iterable[CellData]) -> dict[str, str]:
-    """The levels in which some cells are the same."""
+    """The levels common to some cells."""
     first, *others = [cell.levels for cell in cells]
     return {key: level for key, level in first.items() if all(other.get(key) == level for other in others)}
 
@@ -254,7 +253,7 @@ def _prediction(question: QuestionStatement, cell: CellData) -> ModelPrediction 
 
 
 def _side(question: QuestionStatement, cell: CellData) -> AnswerSide:
-    """What is compared of a cell, with its interval, or why there is none."""
+    """A cell's compared number, with its interval, or why there is none."""
     metric = _metric(question)
     failed = sum(cell.outcomes.values()) - cell.outcomes.get("ok", 0) if metric.name in METRICS else 0
     return AnswerSide(
@@ -284,7 +283,7 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
 
 def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:
     absent = question.absence({cell.cell for cell in data})
-    # One case that contradicts a statement is enough; a question is about all of its levels.
+    # One contradicting case is enough for a statement; a question is about all its levels.
     is_open = absent is not None and (not question.source or ruling.verdict == "yes" or question.scale == "model-error")
     answer = Answer(
         asks=question.asks,

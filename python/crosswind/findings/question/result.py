@@ -1,4 +1,4 @@
-"""The answer to a question, or to what a document says, as a result has it."""
+"""The answer to a question, or the verdict on a document's statement, in a result."""
 
 from typing import Literal
 
@@ -13,11 +13,10 @@ AnswerVerdict = Verdict | Literal["mixed"]
 
 
 class AnswerSide(ResultModel):
-    """One of two levels that are compared: its cell, and what is compared of it.
+    """One of two compared levels: its cell, and its number.
 
-    `value`: the statistic, of a quantile the mean of those of the repetitions, with its interval; its `spread` is that
-    of the repetitions' own. `failed`: exchanges that did not succeed, which a mean is without. `valid`: whether the
-    cell is.
+    `value`: the statistic, for a quantile the mean over the repetitions' own, with its interval; its `spread` is over
+    the repetitions' own. `failed`: unsuccessful exchanges, left out of a mean. `valid`: whether the cell is.
     """
 
     level: str
@@ -28,20 +27,19 @@ class AnswerSide(ResultModel):
 
 
 class AnswerCase(ResultModel):
-    """One number that decides: of two cells that differ in the factor alone (`other` against `reference`), of one, or
-    of all.
+    """One deciding number: from two cells different in the factor alone (`other` against `reference`), from one, or
+    from all.
 
-    `fixed`: the levels that its cells have in common. `effect`: the number, with its interval of 95 %. `pairs`:
-    repetitions that were compared, of the smaller cell where they are not paired. `of_most`: whether the answer is
-    about what most repetitions do and not about the statistic of all, because the design supports no interval of that;
-    then `effect` is the median of the pairs, decided by a sign test. `below`, `above`: pairs in which `other` is less,
-    and more. `constant`: whether all of them have the same effect; then `exceptions_at_most` is the share of
-    repetitions that may have another one, with 95 % confidence. `p_yes`: of the answer not being yes, `p_no`: of it not
-    being no, both two-sided; corrected by Holm's method over all cases of all questions of the study, `p_no` of a
-    statement over the cases of its document; null where there is no test. `needed`: repetitions of each cell with which
-    the answer would probably be known, where it is not. `at_most`: how often the study runs one of its cells at most
-    (`[[repetitions]]`), null without such a limit. `reason`: why there is no effect, or no interval of it.
-    `violated`: assumptions of the model that a cell breaks.
+    `fixed`: its cells' common levels. `effect`: the number, with its 95 % interval. `pairs`: compared repetitions, or
+    the smaller cell's if unpaired. `of_most`: whether the answer is about most repetitions and not about the statistic
+    over all, because the design supports no interval for it; then `effect` is the median of the pairs, decided by a
+    sign test. `below`, `above`: pairs with a smaller, and with a larger `other`. `constant`: whether all have the same
+    effect; then `exceptions_at_most` is the share of repetitions with possibly another one, with 95 % confidence.
+    `p_yes`: for the answer not being yes, `p_no`: for it not being no, both two-sided; corrected by Holm's method over
+    all cases in all questions of the study, `p_no` for a statement over its document's cases; null without a test.
+    `needed`: repetitions of each cell to know the answer, probably, if undecided. `at_most`: the study's limit on a
+    cell's repetitions (`[[repetitions]]`), null without one. `reason`: why there is no effect, or no interval for it.
+    `violated`: the model's assumptions broken by a cell.
     """
 
     reference: AnswerSide | None
@@ -65,22 +63,21 @@ class AnswerCase(ResultModel):
 
     @property
     def sides(self) -> tuple[AnswerSide, AnswerSide]:
-        """The reference and the other level, of a case of two cells."""
-        assert self.reference is not None and self.other is not None  # Others have no sides to speak of.
+        """The reference and the other level, in a case with two cells."""
+        assert self.reference is not None and self.other is not None  # Other cases have no sides.
         return self.reference, self.other
 
 
 class Answer(ResultModel):
-    """A question and its answer, or what a document says (`source`) and whether the data bear it out.
+    """A question and its answer, or a document's statement (`source`) and its verdict.
 
-    `scale`: the number that decides, which has to lie from `low` to `high` for a yes, or outside of that (`inside`);
-    both ends belong to it unless `is_open`; null is no end. `yes` says the same in a word: less, more, different or the
-    same as the reference; within; or rises and falls along the factor. By less than `margin`, as the study has it,
-    levels do not differ in a way that matters; `bound` is its number, of a ratio what is above 1. A question is
-    answered case by case; a statement is a yes where every case bears it out, and a no where one contradicts it.
-    `sentence`: the answer in words. `figure`: the title of the figure that shows it, where the study names one.
-    `reason`: why there are no cases, or which levels that it was declared for the run does not have, so that it cannot
-    be told.
+    `scale`: the deciding number; for a yes it has to lie from `low` to `high`, or outside (`inside`); both ends belong
+    to it unless `is_open`; null is no end. `yes` says the same in a word: less, more, different or the same as the
+    reference; within; or rises and falls along the factor. Differences below `margin`, as in the study, do not matter;
+    `bound` is its number, for a ratio the part above 1. A question is answered case by case; a statement is a yes if
+    every case supports it, and a no if one contradicts it. `sentence`: the answer in words. `figure`: title of its
+    figure, if the study names one. `reason`: why there are no cases, or declared levels missing from the run, as the
+    reason for no verdict.
     """
 
     asks: str

@@ -1,4 +1,4 @@
-"""The words of answers: what is compared, and by how much two levels differ."""
+"""Words for answers: the compared number, and the difference between two levels."""
 
 import re
 from collections.abc import Sequence
@@ -22,28 +22,28 @@ from crosswind.text.quantities import SHARE, TIME
 from crosswind.text.units import NUMBER
 
 FEW = 3
-"""Repetitions below which a number has no interval, whatever it is."""
+"""Repetitions below which no number has an interval."""
 
 _LEAST_NS = 1000.0
-"""A time below it is no more than that beside one that is far longer."""
+"""A shorter time is only called shorter than this, beside a far longer one."""
 
 _FAR = 100
-"""How many times one number is another one that is not read in its unit."""
+"""Ratio of two numbers from which they are read in different units."""
 
 
 def with_level(answer: Answer, level: str) -> str:
-    """How a sentence says that cells have a level: "with http3", "in websocket-client"."""
+    """A level in a sentence: "with http3", "in websocket-client"."""
     return f"{'in' if answer.factor == 'part' else 'with'} {named_level(str(answer.factor), level)}"
 
 
 def with_levels(answer: Answer, of_levels: Sequence[str]) -> str:
-    """Likewise of several levels: "with quic or http3", "with size 50, 100 or 1000"."""
+    """The same for several levels: "with quic or http3", "with size 50, 100 or 1000"."""
     *others, last = of_levels
     return with_level(answer, f"{', '.join(others)} or {last}" if others else last)
 
 
 def what_of(answer: Answer) -> str:
-    """What is compared: "median page load time"; of a share, and of what is a mean by itself, its name alone."""
+    """The compared number: "median page load time"; for a share, and for a mean by nature, its name alone."""
     metric = metric_of_answer(answer)
     title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
     if metric.name not in METRICS:
@@ -65,9 +65,9 @@ def effect_text(answer: Answer, effect: Interval) -> str:
 
 
 def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = None) -> str:
-    """What was measured of one level, with its unit; of few repetitions from the smallest to the largest.
+    """One level's measurement, with its unit; with few repetitions from the smallest to the largest.
 
-    Args: beside: the level that it is read with, so that both are in one unit unless they are far apart.
+    Args: beside: the level read together with it: both share one unit unless they are far apart.
     """
     metric = metric_of_answer(answer)
     if metric.unit is SHARE and not side.value.is_exact:
@@ -90,7 +90,7 @@ def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = Non
 
 
 def clause(answer: Answer, case: AnswerCase) -> str:
-    """By how much the levels of a case differ, in words."""
+    """The difference between a case's levels, in words."""
     sides = case.sides[::-1]
     other, reference = (with_level(answer, side.level) for side in sides)
     texts = [value_text(answer, side, beside) for side, beside in zip(sides, reversed(sides), strict=True)]
@@ -127,7 +127,7 @@ def _differs(answer: Answer, effect: Interval) -> str:
 
 
 def margin_words(answer: Answer, case: AnswerCase) -> str:
-    """What the effect is beside the smallest one that matters."""
+    """The effect beside the smallest one worth noting."""
     if answer.margin is None or answer.bound is None or case.effect.value is None:
         return ""
     if case.verdict == "cannot tell":
@@ -142,7 +142,7 @@ def margin_words(answer: Answer, case: AnswerCase) -> str:
 
 
 def margin_text(answer: Answer) -> str:
-    """The smallest effect that matters: "200 ms", "25 %", of a difference of shares "4 percentage points"."""
+    """The smallest effect worth noting: "200 ms", "25 %", for a difference of shares "4 percentage points"."""
     match = re.fullmatch(rf"\s*({NUMBER})\s*(\D*)", answer.margin or "")
     if match is None:
         return answer.margin or ""
@@ -151,7 +151,7 @@ def margin_text(answer: Answer) -> str:
 
 
 def effect_scale(answer: Answer, *effects: Interval) -> tuple[float, str]:
-    """The divisor and the unit of differences; of shares percentage points."""
+    """The divisor and the unit for differences; for shares percentage points."""
     if answer.unit == "1":
         return 0.01, "percentage points"
     ends = [end for effect in effects for end in (effect.value, effect.low, effect.high) if end is not None]
@@ -159,7 +159,7 @@ def effect_scale(answer: Answer, *effects: Interval) -> tuple[float, str]:
 
 
 def metric_of_answer(answer: Answer) -> Metric:
-    """The metric that an answer is about."""
+    """An answer's metric."""
     metric = metric_named(answer.metric)
     assert metric is not None  # The study was checked.
     return metric

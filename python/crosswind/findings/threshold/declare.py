@@ -19,7 +19,7 @@ from crosswind.study.toml_text import Location
 from crosswind.text.units import shown
 
 _SECTIONS = ("path", "workload", "host")
-"""Where a key is looked for that is written by its last word."""
+"""Sections to search for a key written by its last word."""
 
 
 class ThresholdTable(TomlTable):
@@ -36,11 +36,11 @@ class ThresholdTable(TomlTable):
 
 @dataclass(frozen=True)
 class Threshold:
-    """When a study fails.
+    """A study's failure condition.
 
     Attributes:
-        statistic: of each cell; `share` is the mean of a share. bound: in the metric's unit. above: whether it fails
-            above the bound, or below it. at_bound: whether it fails at the bound itself too.
+        statistic: in each cell; `share` is a share's mean. bound: in the metric's unit. above: whether it fails above
+            the bound, or below it. at_bound: whether it fails at the bound itself too.
     """
 
     text: str
@@ -55,11 +55,11 @@ class Threshold:
 
     @property
     def summary(self) -> str:
-        """What `crosswind show` says of it."""
+        """Its line in `crosswind show`."""
         return self.text
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """The statement that the bound is kept (crosswind.decisions.statement)."""
+        """The statement of a kept bound (crosswind.decisions.statement)."""
         return {
             "asks": self.text,
             "metric": self.metric.name,
@@ -76,7 +76,7 @@ class Threshold:
 
 
 def declare_thresholds(reading: Reading) -> tuple[Threshold, ...]:
-    """The thresholds of a study. Raises: FindingError, CellError."""
+    """A study's thresholds. Raises: FindingError, CellError."""
     return tuple(_threshold(table, place, reading) for place, table in reading.of(ThresholdTable, "threshold"))
 
 

@@ -1,4 +1,4 @@
-"""What became of a threshold, as a result has it."""
+"""A threshold's verdict, in a result."""
 
 from typing import Literal
 
@@ -9,10 +9,10 @@ ThresholdVerdict = Literal["pass", "fail", "inconclusive"]
 
 
 class ThresholdCell(ResultModel):
-    """A cell that a threshold is about.
+    """A threshold's cell.
 
-    `value`: the statistic there with its interval of 95 %. `needed`: how many more repetitions would probably decide
-    it; null where nobody knows, or it is decided.
+    `value`: the statistic there with its 95 % interval. `needed`: further repetitions to decide it, probably; null if
+    unknown, or decided.
     """
 
     cell: int
@@ -23,13 +23,13 @@ class ThresholdCell(ResultModel):
 
 
 class ThresholdResult(ResultModel):
-    """When a study fails, and what the data say of it.
+    """A study's failure condition, and its verdict.
 
-    `fail_if`: as written. A number has to lie from `low` to `high`, in `unit`; null is no end; an end is kept itself
-    unless `is_open`. A cell passes where its whole interval of 95 % is within; it fails where the whole interval is
-    beyond, corrected by Holm's method over the cells of all thresholds. The study passes where every cell passes, and
-    fails where one fails. reason: why there are no cells, or which of those that it was declared for the run does not
-    have, so that it does not pass. `sentence`: the verdict in words.
+    `fail_if`: as written. A number has to lie from `low` to `high`, in `unit`; null is no end; an end itself is inside
+    unless `is_open`. A cell passes with its whole 95 % interval inside; it fails with the whole interval outside,
+    corrected by Holm's method over the cells of all thresholds. The study passes if every cell passes, and fails if one
+    fails. reason: why there are no cells, or declared cells missing from the run, as the reason for not passing.
+    `sentence`: the verdict in words.
     """
 
     fail_if: str

@@ -1,4 +1,4 @@
-"""What became of a threshold, in one sentence."""
+"""A threshold's verdict, in one sentence."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ WORDS = {"pass": "Pass", "fail": "Fail", "inconclusive": "Inconclusive"}
 
 
 def threshold_sentence(threshold: ThresholdResult) -> str:
-    """The verdict, the threshold, and the cell that decides it."""
+    """The verdict, the threshold, and its deciding cell."""
     says = f"{WORDS[threshold.verdict]}: fail if {threshold.fail_if}"
     cell = decisive_cell(threshold)
     if cell is None:
@@ -24,18 +24,18 @@ def threshold_sentence(threshold: ThresholdResult) -> str:
 
 
 def cell_sentence(threshold: ThresholdResult, cell: ThresholdCell) -> str:
-    """The verdict on one cell, and what decides it."""
+    """The verdict on one cell, and its reason."""
     return f"{WORDS[cell.verdict]}: {measured(threshold, cell)}{undecided_text(cell)}."
 
 
 def decisive_cell(threshold: ThresholdResult) -> ThresholdCell | None:
-    """Of the cells with the threshold's verdict, the one that reaches farthest beyond the bound, or nearest to it."""
+    """Among the cells with the threshold's verdict, the one farthest beyond the bound, or nearest to it."""
     deciding = [cell for cell in threshold.cells if cell.verdict == threshold.verdict] or threshold.cells
     return max(deciding, key=lambda cell: _beyond(threshold, cell), default=None)
 
 
 def measured(threshold: ThresholdResult, cell: ThresholdCell) -> str:
-    """What was measured in a cell, with its interval and how many repetitions: "p95 of round-trip time is ..."."""
+    """A cell's measurement, with its interval and its repetitions: "p95 of round-trip time is ..."."""
     metric = metric_named(threshold.metric)
     assert metric is not None  # The study was checked.
     name = metric.title[0].lower() + metric.title[1:]
@@ -64,7 +64,7 @@ def _size(cell: ThresholdCell) -> str:
 
 
 def undecided_text(cell: ThresholdCell, noun: str = "repetition") -> str:
-    """Why a cell is not decided, and what would decide it."""
+    """Why a cell is undecided, and the remedy."""
     if cell.verdict != "inconclusive":
         return ""
     if cell.needed is not None:

@@ -97,7 +97,7 @@ def _lines(account: Account) -> Iterator[str]:
 
 
 def _expected(each: Expectation) -> str:
-    """What a model expects, in a few words."""
+    """A model's expectation, in a few words."""
     of = " of the link's rate" if each.unit == "1" else ""
     return f"{goodput_text(each.goodput, each.unit)}{of} by {each.model.title.partition(',')[0]}"
 

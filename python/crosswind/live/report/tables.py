@@ -14,7 +14,7 @@ from crosswind.report.text.format import NOTHING, count, interval, number, quant
 from crosswind.stats.estimate import Interval
 
 EXPECTED = "Expected TCP throughput"
-"""The title of the table of models."""
+"""Title of the models' table."""
 _MOST_EVENTS = 1000
 _BLOCKS = (
     "Neighbouring probes are not independent. 40 or more are divided into 10 consecutive blocks, 400 or more into 20, "

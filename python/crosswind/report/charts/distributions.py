@@ -1,4 +1,4 @@
-"""Empirical distribution functions of a metric."""
+"""A metric's empirical distribution functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ from crosswind.stats.arrays import Array
 CURVE_POINTS = 500
 """Most points of one cell's curve; with fewer samples every one is drawn."""
 MIN_SAMPLES = 30
-"""Samples of which a distribution function is drawn; fewer are drawn one by one beside the intervals."""
+"""Minimum samples for a distribution function; fewer are drawn one by one beside the intervals."""
 
 _MOST = 0.99
 _FAR = 3
-"""How many times the 99th percentile the largest sample is, beyond which a linear axis does not reach it."""
+"""Ratio of the largest sample to the 99th percentile beyond which a linear axis leaves it out."""
 
 
 def distribution(name: str, result: Result, data: Sequence[CellData]) -> Panels:
-    """Distribution functions of one metric: a panel for each combination of the factors beyond two.
+    """One metric's distribution functions: a panel for each combination of factors beyond two.
 
     A share has none: its values are 0 and 1.
     """
@@ -71,16 +71,16 @@ def distribution(name: str, result: Result, data: Sequence[CellData]) -> Panels:
 
 
 def drawn_cells(name: str, data: Sequence[CellData]) -> list[CellData]:
-    """The cells that have a distribution function of a metric."""
+    """Cells with a distribution function for a metric."""
     if METRICS[name].is_share:
         return []
     return [cell for cell in data if name in cell.samples and cell.samples[name].values.size >= MIN_SAMPLES]
 
 
 def curve(values: Array, points: int = CURVE_POINTS) -> tuple[Array, Array]:
-    """Points of an empirical distribution function: every sample, or `points`, half of them in the slowest tenth.
+    """Points on an empirical distribution function: every sample, or `points`, half of them in the slowest tenth.
 
-    Returns: (sorted values, share of samples at or below each), the smallest and the largest sample always among them.
+    Returns: (sorted values, share of samples at or below each), always with the smallest and the largest sample.
     """
     ordered = np.sort(values)
     n = ordered.size
@@ -94,7 +94,7 @@ def curve(values: Array, points: int = CURVE_POINTS) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class _Step:
-    """A step of a distribution function: `y` percent of the samples are `x` or less."""
+    """A distribution function's step: `y` percent of the samples are `x` or less."""
 
     colour: str
     dash: str
@@ -114,7 +114,7 @@ def _steps(cell: CellData, name: str, roles: Roles, divisor: float) -> list[_Ste
 
 
 def _drawing(steps: Sequence[_Step], x: alt.X, unit: str, colour: alt.Color, dash: alt.StrokeDash) -> Specification:
-    """One panel. Args: colour, dash: of all panels, so that each means the same in all."""
+    """One panel. Args: colour, dash: common to all panels."""
     drawing = (
         alt.Chart(inline(steps))
         .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)

@@ -1,4 +1,4 @@
-"""What each flow gets over time, the queue that packets meet, and drops and marks, on one time axis."""
+"""Each flow's rate over time, the queueing, and drops and marks, on one time axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _LINES = [colour for colour in PALETTE if colour not in HAPPENED.values()]
 
 @dataclass(frozen=True)
 class _Frame:
-    """What the charts of a cell have in common: the axis of time with its divisor, and the colours of flows."""
+    """A cell's common frame: the time axis with its divisor, and the flows' colours."""
 
     divisor: float
     time: TimeAxis
@@ -25,7 +25,7 @@ class _Frame:
 
 
 def flow_charts(result: Result) -> Panels:
-    """Two panels for each cell: rates, and below them queueing; both with what was dropped and marked."""
+    """Two panels for each cell: rates, and below them queueing; both with drops and marks."""
     if not result.flows:
         return NO_PANELS
     by_cell: dict[int, list[FlowResult]] = {}
@@ -66,7 +66,7 @@ def _interval_of(rows: Sequence[FlowOverTime]) -> int:
 
 
 def _in_direction(flow: FlowResult, width: int) -> list[FlowOverTime]:
-    """The intervals of the flow's direction, also those in which nothing arrived."""
+    """The intervals in the flow's direction, including empty ones."""
     known = {row.from_ns: row for row in flow.over_time if row.direction == flow.direction}
     if not known:
         return []

@@ -33,8 +33,7 @@ _CUT = "Intervals beyond the axis end at its edge."
 
 @dataclass(frozen=True)
 class ForestRow:
-    """A comparison by a statistic: its effect with both ends of its interval, which a value without one shares with
-    itself."""
+    """A comparison by a statistic: its effect with its interval's ends; without an interval both are the effect."""
 
     comparison: str
     value: float
@@ -64,14 +63,14 @@ def comparison_forests(result: Result) -> Panels:
 
 
 def ratio_forest(rows: Sequence[ForestRow], metric: Metric) -> Specification:
-    """Ratios of a metric around 1, on a logarithmic axis."""
+    """A metric's ratios around 1, on a logarithmic axis."""
     statistics = list(dict.fromkeys(row.statistic for row in rows))
     of = f"ratio of {plural_of(statistics[0])}" if len(statistics) == 1 else "ratio"
     return forest(rows, f"{metric.title.lower()}, {of}, log scale", (1.0, 1.0), log=True)
 
 
 def cut_note(rows: Sequence[ForestRow]) -> str:
-    """That a forest of ratios does not show all of a row; empty where it does."""
+    """The note on a forest cutting a row; else empty."""
     floor, ceiling = _reach(rows)
     return _CUT if any(min(row.value, row.low) < floor or max(row.value, row.high) > ceiling for row in rows) else ""
 
@@ -92,7 +91,7 @@ def pair_name(factor: str, other: str, reference: str, fixed: Mapping[str, str])
 
 
 def forest_row(name: str, effect: Interval, divisor: float, verdict: str, statistic: str) -> ForestRow:
-    """A row of a forest, in the unit that a divisor makes."""
+    """A forest's row, in the divisor's unit."""
     value = effect.value or 0.0
     low, high = effect.limits or (value, value)
     numbers = (value / divisor, low / divisor, high / divisor)
@@ -162,6 +161,6 @@ def _reach(rows: Sequence[ForestRow]) -> tuple[float, float]:
 
 
 def _within(row: ForestRow, floor: float, ceiling: float) -> ForestRow:
-    """A row whose number and ends an axis can show."""
+    """A row limited to the axis."""
     value, low, high = (min(max(end, floor), ceiling) for end in (row.value, row.low, row.high))
     return replace(row, value=value, low=low, high=high)

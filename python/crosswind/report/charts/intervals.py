@@ -82,7 +82,7 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
 
 @dataclass(frozen=True)
 class _Mark:
-    """What is drawn of a cell: its mean or its median with limits, or a single sample."""
+    """A cell's mark: its mean or its median with limits, or a single sample."""
 
     cell: str
     colour: str
@@ -96,14 +96,14 @@ class _Mark:
 
 @dataclass(frozen=True)
 class _Along:
-    """The axis along which cells are drawn."""
+    """The axis along the cells."""
 
     title: str
     scale: alt.Scale
     axis: alt.Axis
 
     def of(self, field: str) -> alt.X:
-        """The place along it that a field gives."""
+        """A field's place along it."""
         return alt.X(f"{field}:Q", title=self.title, scale=self.scale, axis=self.axis)
 
 
@@ -124,13 +124,13 @@ def _marks(cell: str, colour: str, estimates: MetricEstimates, few: Array | None
 
 
 def _from(mark: _Mark, floor: float) -> _Mark:
-    """A mark where an axis that begins at the floor can show it."""
+    """A mark limited to an axis's floor."""
     low, high = (None if end is None else max(end, floor) for end in (mark.low, mark.high))
     return replace(mark, value=max(mark.value, floor), low=low, high=high)
 
 
 def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> list[alt.Chart]:
-    # Named, because a cell without a mean is missing from the layers that are drawn first.
+    # Named, because a cell without a mean is missing from the first layers.
     order = list(dict.fromkeys(mark.cell for mark in marks))
     base = alt.Chart(inline(marks)).encode(y=alt.Y("cell:N", title=None, sort=order, axis=row_axis()), color=colour)
     x, low = along.of("value"), along.of("low")

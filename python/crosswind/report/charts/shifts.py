@@ -1,7 +1,7 @@
-"""By how much each part of a distribution is shifted: the difference of two cells at every decile, with its interval.
+"""Shifts between two distributions: the difference at every decile, with its interval.
 
 A difference of means does not say whether all exchanges are slower by as much, or few of them by a lot. Each repetition
-has quantiles of its own; the intervals are those of their differences, repetition by repetition.
+has its own quantiles; the intervals are for their differences, repetition by repetition.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,22 +24,21 @@ from crosswind.stats.estimate import Interval, TooFewSamples
 
 QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _FEWEST = 3
-"""Quantiles that a chart needs: one or two are a table's."""
+"""Minimum quantiles for a chart: one or two are a table's."""
 _LEVEL = 0.95
 _LEAST = 0.001
-"""The least shift that is drawn, as a share of the reference's median."""
+"""The smallest shift worth drawing, relative to the reference's median."""
 _HOW_TO_READ = (
     "Dots: difference of the repetitions' own quantiles; shaded: its 95 % interval, if the repetitions support one; "
     "dashed: no difference."
 )
 _CUT = "Intervals beyond the axis end at its edge."
 _BEYOND = 1.0
-"""How far beyond the shifts an interval is drawn, as a share of the range of shifts and no difference."""
+"""Maximum reach of an interval beyond the shifts, relative to their range, no difference included."""
 
 
 def quantile_shifts(result: Result, data: Sequence[CellData]) -> Panels:
-    """Shifts of the largest comparisons of each metric and factor, a chart each, where repetitions have messages
-    enough."""
+    """Shifts for each metric's and factor's largest comparisons, a chart each, given enough messages per repetition."""
     cells = {cell.cell: cell for cell in data}
     charts: list[Chart] = []
     for compared in largest(
@@ -54,14 +53,14 @@ def quantile_shifts(result: Result, data: Sequence[CellData]) -> Panels:
 def _is_worth_a_look(
     compared: LevelComparison, cells: dict[int, CellData], shifts: Sequence[tuple[float, Interval]]
 ) -> bool:
-    """Whether anything is shifted by what a chart can show: of nanoseconds in milliseconds the table says enough."""
+    """Whether any shift is visible: nanoseconds among milliseconds are left to the table."""
     middle = float(np.median(cells[compared.reference_cell].samples[compared.metric].values))
     return max(abs(made.value or 0.0) for _, made in shifts) > _LEAST * abs(middle)
 
 
 @dataclass(frozen=True)
 class _Shift:
-    """The difference at one quantile, in the unit that is drawn; low and high where it has an interval."""
+    """The difference at one quantile, in the drawn unit; low and high with an interval."""
 
     quantile: float
     shift: float
@@ -71,7 +70,7 @@ class _Shift:
 
 
 def _shifts(compared: LevelComparison, cells: dict[int, CellData]) -> Iterator[tuple[float, Interval]]:
-    """Each quantile that both cells have, and the difference there."""
+    """Each quantile common to both cells, and the difference there."""
     try:
         reference, other = (
             cells[cell].side(compared.metric) for cell in (compared.reference_cell, compared.other_cell)
@@ -89,7 +88,7 @@ def _shifts(compared: LevelComparison, cells: dict[int, CellData]) -> Iterator[t
 
 
 def _chart(compared: LevelComparison, shifts: Sequence[tuple[float, Interval]], *, is_first: bool) -> Chart:
-    """Args: is_first: of the charts below each other, which alone says how to read them."""
+    """Args: is_first: among the charts below each other: only the first has the legend."""
     divisor, unit = scale_of([max((abs(made.value or 0) for _, made in shifts), default=0.0)], compared.unit)
     marks = [_mark(quantile, made, divisor, unit) for quantile, made in shifts]
     at = f" · {levels(compared.fixed)}" if compared.fixed else ""
@@ -110,7 +109,7 @@ def _reach(marks: Sequence[_Shift]) -> tuple[float, float]:
 
 
 def _within(mark: _Shift, floor: float, ceiling: float) -> _Shift:
-    """A shift whose interval an axis can show."""
+    """A shift with its interval limited to the axis."""
     low, high = (None if end is None else min(max(end, floor), ceiling) for end in (mark.low, mark.high))
     return replace(mark, low=low, high=high)
 

@@ -1,4 +1,4 @@
-"""Levels of each factor against its first one."""
+"""Each factor's levels against its first one."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from crosswind.report.text.format import (
 from crosswind.stats.estimate import Interval
 
 MAX_ROWS = 60
-"""Rows of the table; of more comparisons it has the largest of each family."""
+"""Maximum rows in the table; beyond, each family's largest."""
 
 _SHORTER = {
     " against ": " / ", "no difference shown": "none shown", "not enough repetitions": "too few",
@@ -43,7 +43,7 @@ _HOW_TO_READ = (
 
 
 def comparison_tables(result: Result) -> list[Table]:
-    """A row for each comparison that was tested, or needs no test because both cells are exact."""
+    """A row for each comparison tested, or needing no test because both cells are exact."""
     tested = [comparison for comparison in result.comparisons if _is_tested(comparison)]
     if not tested:
         return []
@@ -76,7 +76,7 @@ def comparison_tables(result: Result) -> list[Table]:
 
 
 def statistics_beside(compared: Sequence[LevelComparison]) -> list[str]:
-    """The statistics beside the mean by which any of some comparisons has a number."""
+    """The statistics beside the mean with a number in any of some comparisons."""
     wanted = {
         name
         for comparison in compared
@@ -91,9 +91,9 @@ def _is_tested(comparison: LevelComparison) -> bool:
 
 
 def largest(compared: Sequence[LevelComparison], most: int) -> list[LevelComparison]:
-    """All comparisons, or `most` of them: from each family (factor and metric) alike, those of the largest ratio first.
+    """All comparisons, or `most` of them: equally many from each family (factor and metric), the largest ratios first.
 
-    Within a family, a difference that was shown goes before one that was not.
+    Within a family, a difference shown goes before one not shown.
     """
     if len(compared) <= most:
         return list(compared)

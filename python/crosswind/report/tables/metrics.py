@@ -1,4 +1,4 @@
-"""The estimates of each metric, a row for each cell."""
+"""Each metric's estimates, a row for each cell."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,10 +23,10 @@ _CENSORED = "Quantiles count timed-out exchanges as longer than the timeout; the
 
 
 def metric_tables(result: Result) -> dict[str, Table]:
-    """The table of every metric that any cell has, by the metric's name, unless it shares one with other metrics.
+    """Each present metric's table, by the metric's name, unless it shares one.
 
-    Those that its questions and claims are about come first. Details are folded away, but for what the study asks for,
-    and for connections where they are all that was measured.
+    Metrics in questions and claims come first. Details are folded away, but for the study's own metrics, and for
+    connections if nothing else was measured.
     """
     present = {name for cell in result.cells for name in cell.estimates}
     order = [*asked_metrics(result), *METRICS]
@@ -44,20 +44,20 @@ def metric_tables(result: Result) -> dict[str, Table]:
 
 
 def asked_metrics(result: Result) -> list[str]:
-    """The metrics that the study asks about, in its order."""
+    """The study's metrics, in its order."""
     return list(dict.fromkeys(metric for metric, _ in asked_statistics(result)))
 
 
 def asked_statistics(result: Result) -> list[tuple[str, str | None]]:
-    """The same, each with the statistic that is asked for, if it is one."""
+    """The same, each with its requested statistic, if any."""
     return [asked for showing in showings() for asked in showing.metrics(result)]
 
 
 def metric_table(name: str, result: Result) -> Table:
-    """Every statistic of one metric, each with its interval, in one unit, for each cell that has it.
+    """One metric's statistics, each with its interval, in one unit, for each of its cells.
 
-    A statistic that no cell supports has no column; a footnote says why. Narrower forms have the median and the 95th
-    percentile, and at last those without their intervals.
+    A statistic unsupported in all cells has no column; a footnote says why. Narrower forms have the median and the 95th
+    percentile, and at last these without their intervals.
     """
     cells = [cell for cell in result.cells if name in cell.estimates]
     estimates = [cell.estimates[name] for cell in cells]
@@ -98,7 +98,7 @@ def metric_table(name: str, result: Result) -> Table:
 def statistic_text(
     estimates: MetricEstimates, statistic: Statistic, divisor: float, unit: str, *, with_interval: bool
 ) -> str:
-    """A statistic with its interval, where it has one and that is wanted; of exchanges that timed out "over 5 000"."""
+    """A statistic with its interval, if any and wanted; "over 5 000" for timed-out exchanges."""
     estimate = estimates.statistic(statistic.name)
     if with_interval and (estimate.is_whole or estimate.is_exact):
         return interval(estimate, divisor, finest=finest_of(unit))
@@ -108,7 +108,7 @@ def statistic_text(
 
 
 def why_no_interval(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """Why intervals are absent, a sentence for each reason. Args: reasons: each with the cell that it is about."""
+    """Reasons for absent intervals, a sentence each. Args: reasons: each with its cell."""
     return [
         sentence(f"{why} ({cells[0] if len(cells) == 1 else count_of(len(cells), 'cell')})")
         for why, cells in merged_by_cells(merged_reasons(reasons))
@@ -116,9 +116,9 @@ def why_no_interval(reasons: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def interval_notes(made: Sequence[tuple[Interval, str]], statistic: str = "") -> list[str]:
-    """The methods in use, each once, and why intervals are absent.
+    """The methods in use, each once, and reasons for absent intervals.
 
-    Args: made: estimates, each with the cells that it is of. statistic: what is estimated, where a note is to say so.
+    Args: made: estimates, each with its cells. statistic: its name, for the notes.
     """
     head = f"{statistic}: " if statistic else ""
     used = dict.fromkeys(method_name(part.method) for part, _ in made if part.is_whole or part.is_exact)
@@ -129,7 +129,7 @@ def interval_notes(made: Sequence[tuple[Interval, str]], statistic: str = "") ->
 
 
 def method_name(method: str) -> str:
-    """A method's name; of an exact number what that means."""
+    """A method's name; an explanation for an exact number."""
     if method == EXACT:
         return "exact: without randomness in the cell, every repetition gives the same result"
     return method
@@ -138,8 +138,7 @@ def method_name(method: str) -> str:
 def _footnotes(
     cells: Sequence[CellResult], estimates: Sequence[MetricEstimates], wanted: Sequence[Statistic]
 ) -> list[str]:
-    """Methods in use, each once, and for every interval that is not whole its reason, once with the cells it
-    concerns."""
+    """Methods in use, each once, and the reason for every incomplete interval, once with its cells."""
     estimated = [
         (cell, statistic, metric.statistic(statistic.name))
         for cell, metric in zip(cells, estimates, strict=True)
@@ -174,7 +173,7 @@ def _estimates(estimates: MetricEstimates, statistics: Sequence[Statistic], divi
 
 
 def _headings(statistics: Sequence[Statistic], *, failed: bool) -> list[str]:
-    """Args: failed: whether there are exchanges that a mean leaves out."""
+    """Args: failed: whether a mean leaves out any exchanges."""
     return [
         f"{statistic.heading}{' of successes' if failed and statistic.is_mean else ''}{OF_INTERVAL}"
         for statistic in statistics

@@ -1,4 +1,4 @@
-"""The quantiles of a metric in each cell: in numbers what its distribution functions show."""
+"""A metric's quantiles in each cell: its distribution functions in numbers."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ _LEVEL = 0.95
 
 
 def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellData]) -> Table:
-    """A row for each cell, with its quantiles and their intervals where the design supports them.
+    """A row for each cell, with its quantiles and their supported intervals.
 
-    Args: cells: of the result. data: the cells among them whose distribution functions are drawn.
+    Args: cells: the result's. data: the cells among them with distribution functions.
     """
     of_cell = {cell.cell: cell for cell in cells}
     shown = [of_cell[cell.cell] for cell in data]
@@ -53,7 +53,7 @@ def _quantiles(cell: CellData, name: str) -> list[Interval]:
 
 
 def _footnotes(cells: Sequence[CellResult], quantiles: Sequence[Sequence[Interval]]) -> list[str]:
-    """The methods in use, each once, and why intervals are absent, each once with the cells that it concerns."""
+    """The methods in use, each once, and reasons for absent intervals, each once with its cells."""
     methods = dict.fromkeys(
         method_name(quantile.method) for of in quantiles for quantile in of if quantile.is_whole or quantile.is_exact
     )

@@ -1,4 +1,4 @@
-"""What the time of exchanges was spent on, a row for each cell."""
+"""The exchanges' time breakdown, a row for each cell."""
 
 from crosswind.analysis.result import CellResult, Result
 from crosswind.catalog import SpentGroup
@@ -8,11 +8,11 @@ from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows,
 from crosswind.report.text.format import finest_of, interval, levels, number, scale_of_metric
 
 SMALL = 0.001
-"""Of a cell's whole time, what is less than this in all cells has no column."""
+"""Share of a cell's whole time; smaller groups in all cells have no column."""
 
 
 def spent_tables(result: Result) -> list[Table]:
-    """The mean of each group with its interval; narrower, without."""
+    """Each group's mean with its interval; narrower, without."""
     cells = [cell for cell in result.cells if WHOLE in cell.estimates]
     if not cells:
         return []
@@ -41,6 +41,6 @@ def spent_tables(result: Result) -> list[Table]:
 
 
 def share_of(cell: CellResult, group: SpentGroup) -> float:
-    """The share that a group has of a cell's whole time."""
+    """A group's share of a cell's whole time."""
     own, whole = (cell.estimates[name].mean.value if name in cell.estimates else None for name in (group.metric, WHOLE))
     return (own or 0.0) / whole if whole else 0.0

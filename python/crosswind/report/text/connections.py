@@ -1,4 +1,4 @@
-"""Where the time of connections went, in sentences."""
+"""The connections' time breakdown, in sentences."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -7,11 +7,11 @@ from crosswind.catalog.explained import Connection
 from crosswind.report.text.format import count, count_of, levels, listed, percent, quantity
 
 MOST = 3
-"""Things that one sentence names."""
+"""Maximum things named in one sentence."""
 _ENOUGH = 0.8
-"""The share of a time after which a sentence stops naming what it was spent on."""
+"""Share of a time at which a sentence stops naming causes."""
 _SMALL = 0.01
-"""Of the whole, what is less is not named."""
+"""Share of the whole below which a cause is not named."""
 
 _OF_BYTES = (
     "congestion_window",
@@ -30,7 +30,7 @@ def connection_sentence(connection: Connection) -> str:
 
 
 def connection_name(connection: Connection) -> str:
-    """Which it is: "tcp to port 80"."""
+    """Its name: "tcp to port 80"."""
     port, to = (
         (connection.server_port, "") if connection.opened_by == "client" else (connection.client_port, " of the client")
     )
@@ -38,7 +38,7 @@ def connection_name(connection: Connection) -> str:
 
 
 def spent_text(connections: Sequence[Connection]) -> str:
-    """Where the time of some connections went: "91 % of 12.4 s waited for the receiver's window of 65 535 bytes"."""
+    """Some connections' time: "91 % of 12.4 s waited for the receiver's window of 65 535 bytes"."""
     whole = sum(connection.whole_ns for connection in connections)
     if whole == 0:
         return f"{count_of(sum(map(_packets, connections)), 'packet')} at one time"
@@ -73,7 +73,7 @@ def _more(kind: str, connections: Iterable[Connection]) -> str:
         trips = sum((connection.turns + 1) / 2 for connection in turning)
         what = "1 round trip" if trips == 1 else f"{trips:g} round trips"
         if any(connection.protocol == "udp" for connection in turning):
-            # QUIC's windows wait for acknowledgements, which nobody but its ends can read.
+            # QUIC's windows wait for acknowledgements, readable only by its ends.
             return f": {what} in which one end waited for the other, for data or for acknowledgements"
         return f": {what} in which a program waited for the other"
     parts = [part for connection in connections for part in connection.parts if part.part == kind]

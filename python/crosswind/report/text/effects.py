@@ -1,4 +1,4 @@
-"""The words of effects: levels, ratios, and ranges of numbers."""
+"""Words for effects: levels, ratios, and ranges of numbers."""
 
 import math
 from dataclasses import replace
@@ -7,10 +7,10 @@ from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_and_level, t
 from crosswind.stats.estimate import Interval
 
 _BY_NAME = ("transport", "congestion_control", "network", "part")
-"""Last words of the keys whose levels are names that say by themselves what they are."""
+"""Last words of keys with self-explanatory level names."""
 
 _NEARLY_1 = (0.95, 1.05)
-"""Ratios whose third digit may hide that they are not 1."""
+"""Ratios shown with four digits: three may hide a difference from 1."""
 
 
 def named_level(key: str, level: str) -> str:
@@ -19,12 +19,12 @@ def named_level(key: str, level: str) -> str:
 
 
 def bare(text: str) -> str:
-    """An estimate without what the rest of the sentence says of it."""
+    """An estimate without words repeated in the rest of the sentence."""
     return exactly_said(text).replace(" (no interval)", "")
 
 
 def exactly_said(text: str) -> str:
-    """An estimate, of an exact one "exactly" before its number instead of a word behind it."""
+    """An estimate, with "exactly" before an exact number instead of a word behind it."""
     exact = text.removesuffix(f" {EXACT}")
     return text if exact == text else f"exactly {exact}"
 
@@ -51,7 +51,7 @@ def ratios_text(low: float, high: float) -> str:
 
 
 def number_of_ratio(value: float) -> str:
-    """A ratio with three digits; near 1 four, for the third may hide that it is not 1; a small one as "1/97.1"."""
+    """A ratio with three digits; near 1 four, since three may hide a difference; a small one as "1/97.1"."""
     if 0 < value < SMALL_RATIO:
         return f"1/{1 / value:#.3g}".rstrip(".")
     return f"{value:#.{4 if _NEARLY_1[0] < value < _NEARLY_1[1] else 3}g}".rstrip(".")

@@ -8,9 +8,9 @@ from crosswind.catalog.explained import Explained, Piece, Timed
 from crosswind.report.text.format import levels, quantity, sentence
 
 _SMALL = 0.01
-"""Of the whole, what is less is not named."""
+"""Share of the whole below which a part is not named."""
 _SINGLE = 6
-"""Recoveries that are told one by one; of more only their sum."""
+"""Maximum recoveries listed one by one; beyond, only their sum."""
 
 _THRESHOLDS = ("packet_threshold", "time_threshold")
 _RECOVERIES = (
@@ -34,7 +34,7 @@ def exchange_sentence(exchange: Explained) -> str:
 
 
 def _round_trips(exchange: Explained) -> Iterator[str]:
-    """How often it went both ways: a peer, such as a browser, does so for reasons that packets do not tell."""
+    """The exchange's round trips: a peer, such as a browser, has reasons invisible in packets."""
     there, back = (
         [piece.part for piece in exchange.pieces].count(part) for part in ("propagation_forward", "propagation_reverse")
     )
@@ -71,16 +71,16 @@ def _said(piece: Piece, length_ns: int) -> str:
 
 
 def packet_name(piece: Piece) -> str:
-    """The packet that a piece is about: "packet 12 to the server"."""
+    """A piece's packet: "packet 12 to the server"."""
     if piece.index is None:
         return "a packet"
     return f"packet {piece.index} to the {'server' if piece.direction == 'forward' else 'client'}"
 
 
 def timeline(exchange: Timed) -> list[list[str]]:
-    """Rows: when a piece began, since the exchange did; how long it lasted, its share, what on, where, and its packet.
+    """Rows: a piece's beginning within the exchange, duration, share, part, place, and packet.
 
-    Pieces that follow each other with the same part at the same place are one row.
+    Consecutive pieces with the same part and place are one row.
     """
     rows = []
     first = exchange.pieces[0].from_ns if exchange.pieces else 0
@@ -103,6 +103,6 @@ def timeline(exchange: Timed) -> list[list[str]]:
 
 
 def _runs(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
-    """Pieces that are one row. Each expiry of a timer is a row of its own."""
+    """Pieces in one row. Each timer expiry has its own row."""
     for _, run in groupby(pieces, lambda piece: (piece.part, piece.place, piece.from_ns if piece.count else None)):
         yield list(run)

@@ -1,7 +1,7 @@
-"""What a run says that no question was declared for: its estimates, and how what people choose compares.
+"""A run's sentences without a declared question: its estimates, and comparisons of the user's choices.
 
-People choose a transport or a congestion control, and suffer a loss or a delay. That a long path takes longer than a
-short one is no finding, so that levels of the path and of the sizes are not compared here.
+Users choose a transport or a congestion control, and suffer a loss or a delay. A long path being slower than a short
+one is no finding, so levels of the path and of sizes are not compared here.
 """
 
 import math
@@ -25,34 +25,34 @@ from crosswind.report.text.format import (
 from crosswind.stats.estimate import Interval
 
 MOST_COMPARED = 4
-"""Sentences that compare levels."""
+"""Maximum sentences comparing levels."""
 MOST_METRICS = 2
-"""Metrics whose estimates are named."""
+"""Maximum metrics with named estimates."""
 
 _CHOSEN = (
     "transport", "client", "server", "connection", "resumption", "polling", "payload", "mode", "stream", "streams",
     "direction", "connections",
 )  # fmt: skip
-"""Keys of a workload whose levels people choose. All of a host they choose too."""
+"""A workload's keys with chosen levels. All host keys are chosen too."""
 _MEDIAN = "median"
 _COMPARED = (_MEDIAN, MEAN)
-_SAME = 0.02  # of a number, by which another one that says the same may differ
-NEAR = 5e-5  # of a ratio to 1, of which the four digits that are shown would say nothing
+_SAME = 0.02  # relative difference between two equal numbers
+NEAR = 5e-5  # distance of a ratio from 1 invisible in four digits
 
 
 def is_chosen(factor: str) -> bool:
-    """Whether people choose the levels of a factor, by its key."""
+    """Whether users choose a factor's levels, by its key."""
     table, _, name = factor.partition(".")
     return table == "host" or (table == "workload" and name in _CHOSEN) or factor in ("path.family", "path.backend")
 
 
 def exploration(result: Result) -> list[str]:
-    """Estimates in sentences, and of each factor that is chosen how its levels compare, by the main metrics."""
+    """Estimates in sentences, and comparisons of each chosen factor's levels, by the main metrics."""
     return [*_estimates(result), *_compared(result)]
 
 
 def _estimates(result: Result) -> list[str]:
-    """Of each main metric the estimate of the only cell, or the smallest and the largest among all cells."""
+    """Each main metric's estimate in the only cell, or the smallest and the largest among all cells."""
     sentences = []
     for name in main_metrics(result):
         cells = [cell for cell in result.cells if name in cell.estimates]
@@ -68,7 +68,7 @@ def _estimates(result: Result) -> list[str]:
 
 
 def statistic_of(metric: Metric) -> str:
-    """The statistic by which a metric of many cells is told: the median, where it has one."""
+    """The statistic for a metric over many cells: the median, if it has one."""
     return _MEDIAN if metric.has_quantiles else MEAN
 
 
@@ -86,7 +86,7 @@ def _range(metric: Metric, known: Sequence[tuple[CellResult, Interval]]) -> str:
 
 
 def _estimate_text(made: Interval, divisor: float, unit: str) -> str:
-    """The estimate of a run with one cell; of few repetitions from the smallest to the largest."""
+    """The estimate in a one-cell run; with few repetitions from the smallest to the largest."""
     if made.spread is not None and made.spread[0] != made.spread[1]:
         low, high = (number(end, divisor) for end in made.spread)
         return f"{low} to {high} {unit} in {count_of(made.units, 'repetition')}"
@@ -102,7 +102,7 @@ def _named(of_cell: Mapping[str, str], keys: Iterable[str]) -> str:
 
 
 def _sorting_value(made: Interval) -> float | None:
-    """Where an estimate stands among others: its value; of an exchange that timed out its timeout."""
+    """An estimate's place among others: its value, or a timed-out exchange's timeout."""
     return made.low if made.value is None else made.value
 
 
@@ -114,17 +114,17 @@ def _value_text(made: Interval, divisor: float) -> str:
 
 
 def main_metrics(result: Result) -> list[str]:
-    """The metrics by which levels are compared, in the order of reports."""
+    """The compared metrics, in report order."""
     estimated = {name for cell in result.cells for name in cell.estimates}
     names = [name for name in METRICS if name in estimated]
     compared = [name for name in names if METRICS[name].compared_in]
-    # Setting a connection up is what some workloads are about, and a detail of the others.
+    # Connection set-up is the subject of some workloads, and a detail of the others.
     main = [name for name in compared if METRICS[name].place is MetricPlace.MAIN] or compared
     return [name for at, name in enumerate(main) if not any(_is_same(name, other, result) for other in main[:at])]
 
 
 def _is_same(name: str, other: str, result: Result) -> bool:
-    """Whether a metric says what another one says: response times, where no message waits for the one before."""
+    """Whether two metrics agree: response times, if no message waits for the one before."""
     pairs = [(cell.estimates[name], cell.estimates.get(other)) for cell in result.cells if name in cell.estimates]
     return all(
         beside is not None
@@ -138,7 +138,7 @@ def _is_close(own: float | None, beside: float | None) -> bool:
 
 
 def _compared(result: Result) -> list[str]:
-    """How the levels of each chosen factor compare."""
+    """Comparisons of each chosen factor's levels."""
     families: dict[tuple[str, str], list[LevelComparison]] = {}
     main = main_metrics(result)
     for comparison in result.comparisons:
@@ -182,7 +182,7 @@ def _comparison_sentence(factor: str, name: str, family: Sequence[LevelCompariso
 
 
 def _constant_text(effect: StatisticComparison, unit: str, reference: str) -> str:
-    """In words, what one level is beside another where their difference is the same in every repetition."""
+    """One level beside another, in words, with the same difference in every repetition."""
     difference, ratio = effect.difference.value or 0.0, effect.ratio.value or math.nan
     if difference == 0:
         return f"that with {reference}"
@@ -203,7 +203,7 @@ def _is_constant(difference: Interval) -> bool:
 
 
 def _without_remarks(ratio: Interval) -> str:
-    """A ratio without what the rest of the sentence says of it."""
+    """A ratio without words repeated in the rest of the sentence."""
     return interval(ratio).replace(" exact", ", exactly,").replace(" (no interval)", "")
 
 
@@ -220,7 +220,7 @@ def _extreme(factor: str, comparison: LevelComparison, made: StatisticComparison
 
 
 def _conclusion(made: Sequence[StatisticComparison]) -> str:
-    """What some comparisons show, in words: nothing was declared before the run, so that they explore."""
+    """Some comparisons' conclusion, in words: undeclared before the run, they explore."""
     shown = [effect for effect in made if effect.verdict.startswith(("larger", "smaller"))]
     of_most = [effect for effect in shown if effect.verdict.endswith("most repetitions")]
     if all(effect.verdict == "not enough repetitions" for effect in made):
@@ -239,7 +239,7 @@ def _conclusion(made: Sequence[StatisticComparison]) -> str:
 
 
 def _in_most(effect: StatisticComparison) -> str:
-    """Of a sign test: "smaller in 8 of 8"."""
+    """A sign test's count: "smaller in 8 of 8"."""
     agreeing, side = max((effect.below or 0, "smaller"), (effect.above or 0, "larger"))
     return f"{side} in {count(agreeing)} of {count(effect.difference.units)}"
 

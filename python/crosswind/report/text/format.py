@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 MINUS = "−"
 NOTHING = "–"
 EXACT = "exact"
-"""What stands in the place of an interval where nothing is left to chance."""
+"""Replaces an interval without randomness."""
 _WORDS_AFTER_NUMBER = re.compile(rf" ({EXACT}|\(no interval\)|\(in all \d+ repetitions\))$")
 NOT_MEASURED = "not measured"
-"""What stands in the place of a number that has no meaning in virtual time."""
+"""Replaces a number without meaning in virtual time."""
 _OUTCOMES = {
     "timeout": ("timed out", "timed out"),
     "refused": ("refused", "were refused"),
@@ -28,7 +28,7 @@ _OUTCOMES = {
     "too_large": ("too large", "were too large"),
     "error": ("with an error", "failed with an error"),
 }
-"""How exchanges ended: after their number, and as what they did."""
+"""Outcomes: after their number, and as a verb."""
 _THIN_SPACE = "\u202f"
 SMALL_RATIO = 0.1
 """Below this a ratio is said as one part in so many."""
@@ -40,7 +40,7 @@ MOST_DECIMALS = 6
 
 
 def scale_of(values: Iterable[float | None], unit: str) -> tuple[float, str]:
-    """The scale in which the median of some values reads best.
+    """The scale best suited to some values' median.
 
     Returns: (divisor, label): values are divided by the divisor; (1, unit) for a unit without scales.
     """
@@ -53,8 +53,8 @@ def number(
 ) -> str:
     """A number with a typographic minus: four significant digits, or as many as `resolution` deserves, six at most.
 
-    Args: resolution: half the width of the number's interval, in the value's unit: two digits of it, or one from 3 on.
-        finest: decimals at most.
+    Args: resolution: half the number's interval, in the value's unit: two digits of it, or one from 3 on. finest:
+        maximum decimals.
     """
     if value is None:
         return NOTHING
@@ -67,7 +67,7 @@ def number(
 
 
 def exact_number(value: float, divisor: float = 1.0, *, finest: int = MOST_DECIMALS) -> str:
-    """A number that comes out the same every time, without zeros at its end."""
+    """A number equal every time, without trailing zeros."""
     text = number(value, divisor, resolution=_EXACT_RESOLUTION * abs(value), finest=finest)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -78,12 +78,12 @@ def three_digits(value: float | None) -> str:
 
 
 def interval(estimate: "Interval | None", divisor: float = 1.0, *, finest: int = MOST_DECIMALS) -> str:
-    """An estimate with its limits: "20.11 [20.09, 20.14]"; or what there is of them.
+    """An estimate with its limits: "20.11 [20.09, 20.14]"; or its known parts.
 
-    An exact one: "20.0064 exact". With a bound alone: "20.11 (at least 19.87)". Without an interval the smallest and
-    the largest of the repetitions' values: "20.11 (19.9 to 20.3)". Of exchanges that timed out: "over 5 000".
+    An exact one: "20.0064 exact". With a bound alone: "20.11 (at least 19.87)". Without an interval the repetitions'
+    smallest and largest values: "20.11 (19.9 to 20.3)". Timed-out exchanges: "over 5 000".
 
-    Args: finest: decimals at most.
+    Args: finest: maximum decimals.
     """
     if estimate is None:
         return NOTHING
@@ -100,7 +100,7 @@ def interval(estimate: "Interval | None", divisor: float = 1.0, *, finest: int =
 
 
 def _between(value: float, low: float, high: float, divisor: float, finest: int = MOST_DECIMALS) -> str:
-    """An interval that even six digits do not show has four: more would only be longer."""
+    """An interval too narrow for six digits has four: more would only be longer."""
     texts = [number(part, divisor, resolution=(high - low) / 2, finest=finest) for part in (value, low, high)]
     if len(set(texts)) == 1:
         texts = [number(part, divisor, finest=finest) for part in (value, low, high)]
@@ -108,7 +108,7 @@ def _between(value: float, low: float, high: float, divisor: float, finest: int 
 
 
 def _instead(estimate: "Interval", divisor: float, finest: int) -> str:
-    """What stands in the place of an interval: one limit, or the smallest and the largest of the repetitions' own."""
+    """An interval's substitute: one limit, or the repetitions' smallest and largest values."""
     if (estimate.low is None) != (estimate.high is None):
         return bound(estimate, divisor, finest=finest)
     ends = (estimate.low, estimate.high) if estimate.low is not None else estimate.spread
@@ -117,12 +117,12 @@ def _instead(estimate: "Interval", divisor: float, finest: int) -> str:
     if ends[0] == ends[1]:
         return f"in all {estimate.units} repetitions"
     low, high = (number(end, divisor, finest=finest) for end in ends)
-    # "20.00 (20.00 to 20.00)" would tell nothing of repetitions that differ by less than what is shown.
+    # "20.00 (20.00 to 20.00)" would be useless for differences below the shown digits.
     return f"{low} to {high}" if low != high else f"in all {estimate.units} repetitions"
 
 
 def bound(estimate: "Interval", divisor: float = 1.0, *, finest: int = MOST_DECIMALS) -> str:
-    """The one limit that an estimate has: "at least 19.87"."""
+    """An estimate's only limit: "at least 19.87"."""
     if estimate.low is not None:
         return f"at least {number(estimate.low, divisor, finest=finest)}"
     return f"at most {number(estimate.high, divisor, finest=finest)}"
@@ -131,7 +131,7 @@ def bound(estimate: "Interval", divisor: float = 1.0, *, finest: int = MOST_DECI
 def with_unit(text: str, unit: str) -> str:
     """A number and its unit: "20.1 ms exact", "20.1 ms (no interval)", "20.1 [19.9, 20.3] ms".
 
-    It stands after limits, which it belongs to as well, but before words. Where there is no number a dash alone.
+    The unit stands after limits, since they have it too, but before words. Without a number it is a dash alone.
     """
     if text == NOTHING:
         return text
@@ -150,7 +150,7 @@ def observed(extremes: tuple[float, float] | None, divisor: float = 1.0) -> str:
 def interval_or_observed(
     estimate: "Interval | None", extremes: tuple[float, float] | None, divisor: float = 1.0
 ) -> str:
-    """An estimate with its limits, or what there is of them; without a value the samples, else a dash."""
+    """An estimate with its limits, or its known parts; without a value the samples, else a dash."""
     if estimate is None or (estimate.value is None and estimate.low is None):
         return observed(extremes, divisor)
     return interval(estimate, divisor)
@@ -164,7 +164,7 @@ def mean_or_observed(estimates: "MetricEstimates | None", divisor: float = 1.0) 
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A number of three digits with its unit: 20110000 ns -> "20.1 ms"."""
+    """A three-digit number with its unit: 20110000 ns -> "20.1 ms"."""
     divisor, label = scale_of([value], unit)
     return NOTHING if value is None else f"{short_number(value / divisor)} {label}".rstrip()
 
@@ -197,9 +197,9 @@ def ratio_in_words(value: float, low: float | None = None, high: float | None = 
 
 
 def times(ratio: "Interval", text: str | None = None) -> str:
-    """A ratio before what it is a multiple of: "3.2 [3.1, 3.4] times", "1/100 of (95 % interval 1/110 to 1/95 of)".
+    """A ratio before its reference: "3.2 [3.1, 3.4] times", "1/100 of (95 % interval 1/110 to 1/95 of)".
 
-    Args: text: of a ratio that is not small; `interval(ratio)` where it is None.
+    Args: text: for a ratio above a tenth; None for `interval(ratio)`.
     """
     if ratio.value is None or not 0 < ratio.value < SMALL_RATIO:
         return f"{interval(ratio) if text is None else text} times"
@@ -208,7 +208,7 @@ def times(ratio: "Interval", text: str | None = None) -> str:
 
 
 def without_middle(text: str, most: int) -> str:
-    """A text of at most so many characters: what distinguishes names stands at their ends."""
+    """A text cut to a maximum length: names differ at their ends."""
     kept = most // 2
     return text if len(text) <= most else f"{text[: most - kept - 1]}…{text[-kept:]}"
 
@@ -226,9 +226,9 @@ def outcome_text(outcome: str, number_of: int) -> str:
 
 
 def failures_text(failed: int, outcomes: Sequence[tuple[str, int]]) -> str:
-    """How many of some exchanges failed, and how: "none of them failed", "33 of them timed out".
+    """The failures among some exchanges, in words: "none of them failed", "33 of them timed out".
 
-    Args: outcomes: how often each was counted.
+    Args: outcomes: each with its count.
     """
     if len(outcomes) == 1 and outcomes[0][0] in _OUTCOMES and outcomes[0][1] == failed:
         return f"{count(failed)} of them {_OUTCOMES[outcomes[0][0]][1]}"
@@ -265,12 +265,12 @@ def count(number_of_things: int) -> str:
 
 
 def count_of(number_of_things: int, noun: str) -> str:
-    """A count of things: 1 cell, 24 000 cells."""
+    """A count with its noun: 1 cell, 24 000 cells."""
     return f"{count(number_of_things)} {noun}{'' if number_of_things == 1 else 's'}"
 
 
 def count_range(counts: Iterable[int]) -> str:
-    """The least and the largest of some counts: "30", or "30 to 1 200"."""
+    """The least and the largest count: "30", or "30 to 1 200"."""
     ordered = sorted(set(counts))
     return count(ordered[0]) + (f" to {count(ordered[-1])}" if len(ordered) > 1 else "")
 
@@ -281,7 +281,7 @@ def listed(names: list[str], most: int = 6) -> str:
 
 
 def plural_of(statistic: str) -> str:
-    """What is compared by a statistic: "means", "medians", "p95"."""
+    """A statistic's plural: "means", "medians", "p95"."""
     name = statistic.replace("_", " ")
     return name if name[-1].isdigit() else f"{name}s"
 
@@ -289,7 +289,7 @@ def plural_of(statistic: str) -> str:
 def factor_name(factor: str) -> str:
     """The last part of a factor's key in words: "host.congestion_control" -> "congestion control".
 
-    Of a flow its name too: "flow.upload.count" -> "upload count".
+    A flow's name stays: "flow.upload.count" -> "upload count".
     """
     if factor.startswith("flow."):
         return " ".join(factor.split(".")[1:]).replace("_", " ")
@@ -306,8 +306,7 @@ def factor_names(factors: Iterable[str]) -> dict[str, str]:
 def levels(of_cell: Mapping[str, str]) -> str:
     """A cell in words: "tcp · 5%"; "all" without factors, since there is no other cell.
 
-    A number without a unit, on and off, and a program that either end may have, say nothing without the name of their
-    factor.
+    A bare number, on and off, and a program possible at either end need their factor's name.
     """
     return " · ".join(_level(key, value) for key, value in of_cell.items()) or "all"
 
@@ -339,23 +338,23 @@ _ENDS = ("workload.client", "workload.server")
 
 
 def about(of_cell: Mapping[str, str], text: str) -> str:
-    """What is said of a cell, with its name where there are others: "tcp · 5%: no exchange succeeded"."""
+    """A cell's text, with its name if there are others: "tcp · 5%: no exchange succeeded"."""
     return f"{levels(of_cell)}: {text}" if of_cell else text
 
 
 _LOWER_CASE = ("bbr", "cubic", "reno", "tcp", "quic", "http", "websocket")
-"""Names that stay as they are at the beginning of a sentence."""
+"""Names unchanged at the beginning of a sentence."""
 
 
 def sentence(text: str) -> str:
-    """A text as a sentence: with a capital, unless it begins with a name that has none, and a full stop."""
+    """A text as a sentence: with a capital, unless it begins with an uncapitalised name, and a full stop."""
     first = text.split(" ", 1)[0].rstrip(",:")
     begun = text if not first.isalpha() or first in _LOWER_CASE else text[:1].upper() + text[1:]
     return begun if begun.endswith((".", "?", "!", "”")) else f"{begun}."
 
 
 def varied_levels(of_cells: Iterable[Mapping[str, str]]) -> list[str]:
-    """The factors in whose levels some cells differ, for the others tell none of them from another; all if none do."""
+    """The factors with differences among some cells, as their distinction; all without any difference."""
     levels: dict[str, set[str | None]] = {}
     known = list(of_cells)
     for key in dict.fromkeys(key for of_cell in known for key in of_cell):
@@ -364,21 +363,21 @@ def varied_levels(of_cells: Iterable[Mapping[str, str]]) -> list[str]:
 
 
 _DECIMALS = {"ms": 3, "µs": 3, "ns": 0}
-"""Of times, decimals at most: a microsecond, and of what is read in microseconds a nanosecond."""
+"""Maximum decimals for times: a microsecond, and a nanosecond for times in microseconds."""
 
 
 def scale_of_metric(name: str, cells: "Iterable[CellResult]") -> tuple[float, str]:
-    """The one scale of all that shows a metric of some cells: that of their means and medians.
+    """The common scale for a metric over some cells: their means' and medians'.
 
     Returns: as `scale_of`. At least one cell has the metric.
     """
     of_cells = [cell.estimates[name] for cell in cells if name in cell.estimates]
     middles = [part.value for estimates in of_cells for part in (estimates.median, estimates.mean) if part.value]
-    # Where most exchanges timed out, there is no median, and the timeout is the smallest number that is known.
+    # With most exchanges timed out, there is no median, and the timeout is the smallest known number.
     middles = middles or [estimates.median.low for estimates in of_cells if estimates.median.low]
     return scale_of(middles or [estimates.smallest for estimates in of_cells], of_cells[0].unit)
 
 
 def finest_of(unit: str) -> int:
-    """How many decimals a number has at most that is read in a unit."""
+    """Maximum decimals of a number in a unit."""
     return _DECIMALS.get(unit, MOST_DECIMALS)

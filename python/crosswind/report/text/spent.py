@@ -1,4 +1,4 @@
-"""Why exchanges took as long as they did, and why those of one cell longer than those of another, in sentences."""
+"""Reasons for the exchanges' times, and for differences between cells, in sentences."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,21 +12,21 @@ from crosswind.report.text.format import count_of, interval, levels, listed, num
 from crosswind.stats.estimate import Interval
 
 MOST = 3
-"""Sentences of each kind, and things that one names."""
+"""Maximum sentences of each kind, and things named in one."""
 _ENOUGH = 0.8
-"""The share of a time after which a sentence stops naming what it was spent on."""
+"""Share of a time at which a sentence stops naming causes."""
 _MOST_OF_IT = 0.5
-"""The share of its group from which on a part is named beside it."""
+"""Share of its group from which a part is named beside it."""
 _NOTHING_NS = 1_000
-"""A difference that nobody asks about: less than a microsecond."""
+"""A negligible difference: less than a microsecond."""
 _CANCELS_OUT = 20
-"""How many times as large as a difference its largest part is at most: beyond that the parts make up for each other."""
+"""Maximum ratio of a difference's largest part to the difference: beyond, the parts cancel out."""
 _NO_INTERVAL = " (no interval)"
 _NOUNS = {group.name: group.noun for group in GROUPS}
 
 
 def spent_sentences(result: Result) -> list[Sentence]:
-    """Of the slowest cells what their time was spent on, and of the largest differences what these are made of."""
+    """The slowest cells' time breakdown, and the largest differences' parts."""
     cells = [cell for cell in result.cells if _mean(cell, WHOLE)]
     cells.sort(key=lambda cell: -_mean(cell, WHOLE))
     return [
@@ -36,7 +36,7 @@ def spent_sentences(result: Result) -> list[Sentence]:
 
 
 def spent_sentence(result: Result) -> list[str]:
-    """The one that says most: what the largest difference is made of, else what the slowest cell spent its time on."""
+    """The most informative one: the largest difference's parts, else the slowest cell's breakdown."""
     made = spent_sentences(result)
     of_differences = list(difference_sentences(result.spent))
     return of_differences[:1] or [said.text for said in made[:1]]
@@ -59,7 +59,7 @@ def _cell_sentence(cell: CellResult) -> str:
 
 
 def difference_sentences(differences: Sequence[SpentDifference]) -> Iterator[str]:
-    """The largest difference of each two levels that a question compares, then of each factor that people choose."""
+    """The largest difference between each two levels in a question, then for each chosen factor."""
     best: dict[tuple[str, ...], SpentDifference] = {}
     for made in sorted(differences, key=lambda made: (not made.asked, -abs(_value(made)))):
         if is_chosen(made.factor) and made.parts and not _is_nothing(made):
@@ -77,7 +77,7 @@ def difference_sentences(differences: Sequence[SpentDifference]) -> Iterator[str
 
 
 def _parts_text(made: SpentDifference, divisor: float, unit: str) -> str:
-    """The parts that make most of a difference: "40 ms are handshakes and 30 ms queues, less 9 ms of propagation"."""
+    """The main parts of a difference: "40 ms are handshakes and 30 ms queues, less 9 ms of propagation"."""
     whole = _value(made)
     sign = 1 if whole > 0 else -1
     left = whole * sign
@@ -103,7 +103,7 @@ def _quantity(difference: Interval, divisor: float, unit: str, *, turned: bool) 
 
 
 def _part_text(first: PartOfDifference, divisor: float, unit: str, *, turned: bool, verb: bool) -> str:
-    """What most of a difference is: a part that makes nearly all of its group by its own name."""
+    """The main part of a difference: a part with nearly all of its group goes by its own name."""
     said, noun, mostly = first.difference, _NOUNS[first.group], ""
     if first.part is not None and first.part_difference is not None and said.value:
         share = (first.part_difference.value or 0.0) / said.value
