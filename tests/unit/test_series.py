@@ -10,6 +10,7 @@ from crosswind.text.units import UnitError
 RATES = Key(
     name="rates_bps", study="rates", type=KeyType.SERIES, unit=CellUnit.BITS_PER_SECOND, default=None,
     default_help=None, minimum=1, maximum=10**9, choices=(), required=False, varies=True, help="Rates.", only_with=None,
+    on_sockets=False,
 )  # fmt: skip
 NUMBERS = Key(**{**vars(RATES), "unit": CellUnit.PACKETS, "minimum": 0, "maximum": 9})
 

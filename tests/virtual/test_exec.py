@@ -177,7 +177,10 @@ def test_a_flow_beside_a_command_takes_half_of_a_fair_link(execute: Exec) -> Non
 @pytest.mark.parametrize(
     ("flow", "said"),
     [
-        ("program -- iperf3 -c {server} -p {port}", r".*the flow program has no server\nhint: write client = "),
+        (
+            "program -- iperf3 -c {server} -p {port}",
+            r"flow\.program\.server is missing\nhint: both commands of a flow have \{port\} in them",
+        ),
         ("iperf3 -c {server}", r"\"iperf3\" is no kind of workload\nhint: .*--beside 'program --server "),
         ("transfer --start 3s --stop 2s", r".*stop \(2s\) is not after start\nhint: a flow stops after it has begun"),
         ("transfer --access-dely 3ms", r"a flow has no --access-dely\nhint: did you mean \"access-delay\""),

@@ -344,7 +344,7 @@ def test_a_kernel_of_another_series_is_named_with_those_that_are_there() -> None
 
 def test_what_the_guests_kernel_does_not_have_is_named() -> None:
     requires_kernel()
-    said = r"cannot use congestion control nonesuch: the kernel of virtual time .* does not offer it"
+    said = r"host\.congestion_control \(nonesuch\) is not offered by the kernel of virtual time"
     with pytest.raises(StudyError, match=said):
         crosswind.virtual({}, workload=ECHO, host={"congestion_control": "nonesuch"})
 

@@ -86,7 +86,7 @@ impl WorkloadSettings for Program {
             Some(text) if text.parse::<IpAddr>().is_ok() => Ok(()),
             Some(text) => {
                 let hint = "{address} is the server's, which may run one on port 53";
-                Err(SettingError::new("resolver", format!("\"{text}\" is no address"), hint))
+                Err(SettingError::new("resolver", format!("\"{text}\" is not an address"), hint))
             }
         }
     }

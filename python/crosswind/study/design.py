@@ -427,7 +427,7 @@ def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) ->
     for declaration in declarations().values():
         for finding in declaration.read(reading):
             # Levels that were set anew may leave a finding without cells, but not one that was asked for beside them.
-            if not origin.options or finding.place in origin.options:
+            if not origin.options or any(place[:2] == finding.place for place in origin.options):
                 declaration.check(finding, cells)
             findings.append(finding)
     return findings
