@@ -212,7 +212,7 @@ fn check_programs(workload: &WorkloadConfig) -> Result<(), SettingError> {
         if !arguments().any(|argument| argument.contains("{port}")) {
             let hint =
                 "both commands of a flow have {port} in them, because its packets are told apart by the server's port";
-            let problem = if workload.setting(end).is_none() { "is missing" } else { "has no {port}" };
+            let problem = if workload.setting(end).is_none_or(Value::is_null) { "is missing" } else { "has no {port}" };
             return Err(SettingError::new(end, problem, hint));
         }
         if arguments().any(|argument| argument.contains("{output}")) {
