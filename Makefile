@@ -147,7 +147,7 @@ check-rust: $(DEV)/.locked
 	$(CARGO) clippy $(KERNEL_PATH) --target-dir target/kernel --locked --quiet -- -D warnings
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)" || rustup --quiet target add $(NO_STD) || true
 	@if test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)"; then \
-	    $(CARGO) build -p crosswind-path -p crosswind-guest --no-default-features --target $(NO_STD) --locked --quiet; \
+	    $(CARGO) build -p crosswind-path -p crosswind-vt-forwarder --no-default-features --target $(NO_STD) --locked --quiet; \
 	else \
 	    echo "the path was not built without the standard library: rustup target add $(NO_STD)"; test "$$CI" != true; \
 	fi

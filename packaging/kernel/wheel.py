@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SOURCE = ROOT / "kernel"
-CRATES = ("units", "inert", "settings", "path", "packet", "guest")
+CRATES = ("units", "noop-derive", "settings", "path", "packet", "vt-forwarder")
 """Those that the kernel is linked with, of crates/."""
 NOTICES = ROOT / "THIRD-PARTY-NOTICES.txt"
 

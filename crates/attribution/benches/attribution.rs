@@ -7,7 +7,7 @@
 mod common;
 
 use common::{HOSTS, NO_HTTP};
-use crosswind_attribution::{Attribution, Leg, flows};
+use crosswind_attribution::{Attribution, MessageTransit, flows};
 use crosswind_ledger::{Headers, PacketRecord, Position, QuicLog, QuicSpace, TCP, TCP_ACK, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
@@ -39,12 +39,14 @@ fn main() {
     measured("one transfer over QUIC", &datagrams, || {
         let (written, received) = whole(&datagrams);
         let position = Some(Position::Stream { stream: 0, start: None, end: Some(end) });
-        Attribution::new(&datagrams, &logs, &NO_HTTP, HOSTS).leg(leg(Side::Forward, written, received, position)).len()
+        Attribution::new(&datagrams, &logs, &NO_HTTP, HOSTS)
+            .transit(transit(Side::Forward, written, received, position))
+            .len()
     });
 }
 
-const fn leg(side: Side, written: Instant, received: Instant, position: Option<Position>) -> Leg {
-    Leg { side, client_port: 40_000, written, received, bytes: 100, position, alone: true, timed: false }
+const fn transit(side: Side, written: Instant, received: Instant, position: Option<Position>) -> MessageTransit {
+    MessageTransit { side, client_port: 40_000, written, received, bytes: 100, position, alone: true, timed: false }
 }
 
 fn measure_flows(name: &str, packets: &[PacketRecord]) {
@@ -58,7 +60,9 @@ fn measure(name: &str, packets: &[PacketRecord], legs: &[(Side, Instant, Instant
     let quic = <[QuicLog; 2]>::default();
     measured(name, packets, || {
         let attribution = Attribution::new(packets, &quic, &NO_HTTP, HOSTS);
-        legs.iter().map(|&(side, written, received)| attribution.leg(leg(side, written, received, None)).len()).sum()
+        legs.iter()
+            .map(|&(side, written, received)| attribution.transit(transit(side, written, received, None)).len())
+            .sum()
     });
 }
 

@@ -1,8 +1,8 @@
 //! Datagrams known only by size and time: plain UDP, and third-party QUIC.
 
+use crate::critical_path::Place;
 use crate::links::Links;
-use crate::trail::Place;
-use crate::{Hosts, Leg, Part, Trail};
+use crate::{CriticalPath, DelayCause, Hosts, MessageTransit};
 use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::Instant;
@@ -27,14 +27,14 @@ impl<'a> Datagrams<'a> {
     }
 
     /// Names a transit's time: of the last-arriving datagram, and of its trigger if it was sent at once.
-    pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
-        let arrived = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
-        let until = arrived.partition_point(|&(at, _)| at <= leg.received);
-        let Some(&(at, packet)) = arrived[..until].last().filter(|(at, _)| *at >= leg.written) else { return };
-        trail.name(at, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
+    pub fn walk(&self, transit: MessageTransit, links: &Links<'a>, trail: &mut CriticalPath) {
+        let arrived = if transit.side == Side::Forward { &self.forward } else { &self.reverse };
+        let until = arrived.partition_point(|&(at, _)| at <= transit.received);
+        let Some(&(at, packet)) = arrived[..until].last().filter(|(at, _)| *at >= transit.written) else { return };
+        trail.name(at, DelayCause::receiver(transit.side), Place::receiver(transit.side), None, 0);
         let sent = links.follow(packet, None, trail);
-        if sent.entered.saturating_since(leg.written) <= self.hosts.promptness {
-            trail.name(leg.written, Part::sender(leg.side), Place::sender(leg.side), Some(sent), 0);
+        if sent.entered.saturating_since(transit.written) <= self.hosts.promptness {
+            trail.name(transit.written, DelayCause::sender(transit.side), Place::sender(transit.side), Some(sent), 0);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Exchanges known only by beginning and end, as third-party programs': the wire's events between the two.
 
 use crate::Hosts;
+use crate::critical_path::{CriticalPath, Interval};
 use crate::flows::by_ports;
 use crate::links::Links;
-use crate::quic::{Known, connections_of_programs};
+use crate::quic::{FrameIndex, connections_of_programs};
 use crate::quic_walk::QuicConversation;
 use crate::tcp::by_opening;
-use crate::trail::{Piece, Trail};
 use crate::udp::Datagrams;
 use crate::walk::{Conversation, of_sealed};
 use crosswind_ledger::{PacketRecord, QuicLog, TCP};
@@ -31,7 +31,7 @@ enum Kind<'a> {
 
 impl<'a> Exchanges<'a> {
     pub fn new(packets: &'a [PacketRecord], quic: &'a [QuicLog; 2], hosts: Hosts, early: Duration) -> Self {
-        let known = quic.each_ref().map(Known::new);
+        let known = quic.each_ref().map(FrameIndex::new);
         let mut all = Vec::new();
         for ((protocol, port, _), packets) in by_ports(packets) {
             for packets in by_opening(packets) {
@@ -58,7 +58,7 @@ impl<'a> Exchanges<'a> {
 
     /// An exchange's intervals, for a client with its answer at `to`, on the connection from a port, if known. Unknown
     /// if several connections may have brought it.
-    pub fn pieces(&self, port: Option<u16>, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+    pub fn pieces(&self, port: Option<u16>, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Interval> {
         // A clock with steps may show an answer before it came.
         let by = to + self.early;
         let of_port = self.all.iter().filter(|it| port.is_none_or(|port| port == it.0));
@@ -71,13 +71,13 @@ impl<'a> Exchanges<'a> {
             [.., (before, _), (last, kind)] if is_prompt(*last) && !is_prompt(*before) => {
                 kind.exchange(from, to, *last, links)
             }
-            _ => Trail::new(from, to, Side::Forward).finish(),
+            _ => CriticalPath::new(from, to, Side::Forward).finish(),
         }
     }
 }
 
 impl<'a> Kind<'a> {
-    fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
+    fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
         match self {
             Self::Tcp(kind) => kind.exchange(from, to, answered, links),
             Self::Quic(kind) => kind.exchange(from, to, answered, links),

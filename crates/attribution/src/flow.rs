@@ -1,7 +1,7 @@
 //! A program's connection, and its time by cause.
 
-use crate::Part;
-use crate::trail::{PacketId, Piece};
+use crate::DelayCause;
+use crate::critical_path::{Interval, PacketId};
 use crate::walk::Window;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant, named};
@@ -32,9 +32,9 @@ pub struct Flow {
     /// How often a host waited for the other's data.
     pub turns: u32,
     /// All its time, by direction of the waiting data and by cause.
-    pub spent: [[Duration; Part::ALL.len()]; 2],
+    pub spent: [[Duration; DelayCause::ALL.len()]; 2],
     /// The same in order of time, without gaps. Among many flows the longest have them, in very long ones the first.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<Interval>,
     /// Limiting windows.
     pub windows: Vec<Window>,
     pub(crate) waits: Option<Waits>,

@@ -2,13 +2,13 @@
 
 use crate::flow::{Beginning, Ending, Flow, Quic, Sent, Waits};
 use crate::links::Links;
-use crate::quic::{Known, connections_of_programs};
+use crate::quic::{FrameIndex, connections_of_programs};
 use crate::quic_walk::QuicConversation;
 use crate::tcp::by_opening;
 use crate::udp::Datagrams;
 use crate::unanswered;
 use crate::walk::{Conversation, Walked, of_sealed, span};
-use crate::{Hosts, Part};
+use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, UDP, Verdict};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -25,7 +25,7 @@ pub fn flows(
     end: Instant,
 ) -> Vec<Flow> {
     let links = Links::new(packets);
-    let known = quic.each_ref().map(Known::new);
+    let known = quic.each_ref().map(FrameIndex::new);
     let mut all: Vec<Flow> = Vec::new();
     let mut kept = Kept::default();
     for ((protocol, client_port, server_port), packets) in by_ports(packets) {
@@ -104,7 +104,7 @@ impl Flow {
         };
         let sent = Side::BOTH.map(|side| Sent::new(packets.iter().copied().filter(|it| it.side == side), protocol));
         let Walked { pieces, turns, windows } = walked;
-        let mut spent = [[Duration::ZERO; Part::ALL.len()]; 2];
+        let mut spent = [[Duration::ZERO; DelayCause::ALL.len()]; 2];
         for piece in &pieces {
             spent[piece.data as usize][piece.part as usize] += piece.to.saturating_since(piece.from);
         }

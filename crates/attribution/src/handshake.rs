@@ -1,9 +1,9 @@
 //! A TCP connection's setup: SYNs and answers with times, and waits for timers.
 
+use crate::critical_path::{CriticalPath, Place};
 use crate::links::Links;
-use crate::tcp_half::arrived;
-use crate::trail::{Place, Trail};
-use crate::{Hosts, Part};
+use crate::tcp_sender::arrived;
+use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, TCP_ACK, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -128,23 +128,23 @@ impl<'a> Handshake<'a> {
 
     /// Names the time from the opener's receipt of the answer to the other host's knowledge of it; the critical path is
     /// named back to there. False if unknown.
-    pub fn confirmed(&self, links: &Links<'a>, trail: &mut Trail) -> bool {
+    pub fn confirmed(&self, links: &Links<'a>, trail: &mut CriticalPath) -> bool {
         let (opener, other) = (self.opener, self.opener.opposite());
         let Some((known, answer)) = self.answer() else { return false };
         let Some((at, confirmation)) = self.confirmation().filter(|it| it.0 <= trail.at()) else { return false };
-        trail.name(at, Part::sender(other), Place::sender(other), None, 0);
+        trail.name(at, DelayCause::sender(other), Place::sender(other), None, 0);
         links.follow(confirmation, None, trail);
         // The first one was lost: the answer's timer sent that again.
         let sent = confirmation.entered;
         let is_new = |it: &(Instant, _)| it.0 > known && sent.saturating_since(it.0) <= self.hosts.promptness;
         if let Some((came, again)) = self.answers.last_arrival(sent).filter(is_new) {
-            trail.name(came, Part::sender(opener), Place::sender(opener), None, 0);
-            links.follow(again, Some(Part::TcpHandshake), trail);
+            trail.name(came, DelayCause::sender(opener), Place::sender(opener), None, 0);
+            links.follow(again, Some(DelayCause::TcpHandshake), trail);
             let expired = self.answers.until(again.entered).len() - self.answers.until(answer.entered).len();
             let lost = self.confirmations.packets.first().copied();
-            trail.name(known, Part::SynTimer, Place::sender(other), lost, expired as u32);
+            trail.name(known, DelayCause::SynTimer, Place::sender(other), lost, expired as u32);
         }
-        trail.name(known, Part::sender(opener), Place::sender(opener), None, 0);
+        trail.name(known, DelayCause::sender(opener), Place::sender(opener), None, 0);
         true
     }
 }

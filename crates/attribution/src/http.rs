@@ -1,6 +1,6 @@
 //! HTTP over TCP: messages' bytes, their socket writes, and HTTP/2 flow control's delays (RFC 9113, section 5.2).
 
-use crate::Part;
+use crate::DelayCause;
 use crate::bytes::ByteStream;
 use crosswind_ledger::{HttpEnd, HttpFrame, HttpWrite};
 use crosswind_units::{Duration, Instant};
@@ -84,14 +84,14 @@ impl<'a> Http<'a> {
     }
 
     /// The flow control limit on a write, if the other end updated its window right before.
-    pub fn held(&self, write: usize, promptness: Duration) -> Option<(Part, Opened)> {
+    pub fn held(&self, write: usize, promptness: Duration) -> Option<(DelayCause, Opened)> {
         let HttpWrite { at, stream, .. } = self.writes[write];
         let [own, all] = self.counted[write];
         let until = self.opened.partition_point(|it| it.at <= at);
         let mut recent = self.opened[..until].iter().rev().take_while(|it| at.saturating_since(it.at) <= promptness);
         recent.find_map(|opened| match opened.stream {
-            0 if all > opened.before => Some((Part::ConnectionWindow, *opened)),
-            of if of == stream && own > opened.before => Some((Part::StreamWindow, *opened)),
+            0 if all > opened.before => Some((DelayCause::ConnectionWindow, *opened)),
+            of if of == stream && own > opened.before => Some((DelayCause::StreamWindow, *opened)),
             _ => None,
         })
     }

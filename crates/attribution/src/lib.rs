@@ -6,43 +6,43 @@
 //! no clock.
 
 mod bytes;
+mod critical_path;
 mod datagrams;
+mod delay_cause;
 mod exchanges;
 mod flow;
 mod flows;
 mod handshake;
 mod http;
-mod leg;
 mod links;
-mod part;
+mod message_transit;
 mod quic;
-mod quic_half;
+mod quic_sender;
 mod quic_walk;
 mod round_trips;
 mod tcp;
-mod tcp_half;
-mod trail;
+mod tcp_sender;
 mod udp;
 mod unanswered;
 mod walk;
 
+pub use critical_path::{Interval, PacketId, Place};
+pub use delay_cause::{DelayCause, PartGroup};
 pub use flow::{Beginning, Ending, Flow, Quic, Sent};
 pub use flows::flows;
-pub use leg::{Hosts, Leg};
-pub use part::{Part, PartGroup};
-pub use trail::{PacketId, Piece, Place};
+pub use message_transit::{Hosts, MessageTransit};
 pub use walk::Window;
 
+use critical_path::CriticalPath;
 use crosswind_ledger::{HttpEnd, PacketRecord, QuicLog, TCP, UDP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use datagrams::Datagrams;
 use exchanges::Exchanges;
 use links::Links;
-use quic::{Known, QuicConnection};
+use quic::{FrameIndex, QuicConnection};
 use std::collections::HashMap;
 use tcp::{Connection, by_opening};
-use trail::Trail;
 
 /// A packet table's connections.
 pub struct Attribution<'a> {
@@ -73,7 +73,7 @@ impl<'a> Attribution<'a> {
         let mut tcp: HashMap<u16, Vec<Connection<'a>>> =
             segments.into_iter().map(|(port, packets)| (port, connections(packets, hosts))).collect();
         add_http(&mut tcp, http);
-        let known = quic.each_ref().map(Known::new);
+        let known = quic.each_ref().map(FrameIndex::new);
         let (mut quic, mut udp) = (HashMap::new(), HashMap::new());
         for (port, packets) in datagrams {
             let connections = quic::connections(&packets, &known, hosts);
@@ -101,28 +101,28 @@ impl<'a> Attribution<'a> {
     }
 
     /// The intervals of an exchange known only by its beginning and end at the client, as far as the wire tells.
-    pub fn exchange(&self, client_port: Option<u16>, from: Instant, to: Instant) -> Vec<Piece> {
+    pub fn exchange(&self, client_port: Option<u16>, from: Instant, to: Instant) -> Vec<Interval> {
         match &self.exchanges {
             Some(exchanges) => exchanges.pieces(client_port, from, to, &self.links),
-            None => Trail::new(from, to, Side::Forward).finish(),
+            None => CriticalPath::new(from, to, Side::Forward).finish(),
         }
     }
 
     /// A transit's intervals in order of time, without gaps.
-    pub fn leg(&self, leg: Leg) -> Vec<Piece> {
-        let mut trail = Trail::new(leg.written, leg.received, leg.side);
-        if let Some(connection) = self.connection(leg.client_port, leg.received) {
-            connection.walk(leg, &self.links, &mut trail);
-        } else if let Some(all) = self.quic.get(&leg.client_port) {
-            if let Some(connection) = all[..all.partition_point(|it| it.began <= leg.received)].last() {
+    pub fn transit(&self, transit: MessageTransit) -> Vec<Interval> {
+        let mut trail = CriticalPath::new(transit.written, transit.received, transit.side);
+        if let Some(connection) = self.connection(transit.client_port, transit.received) {
+            connection.walk(transit, &self.links, &mut trail);
+        } else if let Some(all) = self.quic.get(&transit.client_port) {
+            if let Some(connection) = all[..all.partition_point(|it| it.began <= transit.received)].last() {
                 // A third-party end is explained by the wire.
-                if let Some(exchanges) = self.exchanges.as_ref().filter(|_| !connection.knows(leg.side)) {
-                    return exchanges.pieces(Some(leg.client_port), leg.written, leg.received, &self.links);
+                if let Some(exchanges) = self.exchanges.as_ref().filter(|_| !connection.knows(transit.side)) {
+                    return exchanges.pieces(Some(transit.client_port), transit.written, transit.received, &self.links);
                 }
-                connection.walk(leg, &self.links, &mut trail);
+                connection.walk(transit, &self.links, &mut trail);
             }
-        } else if let Some(datagrams) = self.udp.get(&leg.client_port) {
-            datagrams.walk(leg, &self.links, &mut trail);
+        } else if let Some(datagrams) = self.udp.get(&transit.client_port) {
+            datagrams.walk(transit, &self.links, &mut trail);
         }
         trail.finish()
     }

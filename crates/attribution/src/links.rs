@@ -1,7 +1,7 @@
 //! The link's activity while a packet waited for it.
 
-use crate::Part;
-use crate::trail::{PacketId, Place, Trail, Wait};
+use crate::DelayCause;
+use crate::critical_path::{CriticalPath, PacketId, Place, Wait};
 use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -46,13 +46,13 @@ impl<'a> Links<'a> {
     /// back to the packet at which the link became busy with the connection's own.
     ///
     /// If something else waited for a packet, the packet's time in flight is that wait's.
-    pub fn follow(&self, packet: &'a PacketRecord, wait: Wait, trail: &mut Trail) -> &'a PacketRecord {
+    pub fn follow(&self, packet: &'a PacketRecord, wait: Wait, trail: &mut CriticalPath) -> &'a PacketRecord {
         let side = packet.side;
-        trail.name(packet.due, Part::Late, Place::Path, Some(packet), 0);
+        trail.name(packet.due, DelayCause::Late, Place::Path, Some(packet), 0);
         let landed = earlier(packet.due, packet.spent.propagation);
-        trail.name(landed, wait.unwrap_or(Part::propagation(side)), Place::Path, Some(packet), 0);
-        trail.name(on_wire(packet), Part::jitter(side), Place::Path, Some(packet), 0);
-        trail.name(begun(packet).max(packet.entered), Part::serialisation(side), Place::Path, Some(packet), 0);
+        trail.name(landed, wait.unwrap_or(DelayCause::propagation(side)), Place::Path, Some(packet), 0);
+        trail.name(on_wire(packet), DelayCause::jitter(side), Place::Path, Some(packet), 0);
+        trail.name(begun(packet).max(packet.entered), DelayCause::serialisation(side), Place::Path, Some(packet), 0);
         let (mut own, mut began, mut near) = (packet, begun(packet), usize::MAX);
         let flow = flow_of(packet);
         while !trail.is_done() && trail.at() > own.entered {
@@ -63,16 +63,22 @@ impl<'a> Links<'a> {
             let is_own = is_alike && before.flow == flow && before.entered >= trail.beginning();
             if is_own {
                 let from = before.begun.max(before.entered);
-                trail.name(from, Part::serialisation(side), Place::Path, Some(before.packet), 0);
+                trail.name(from, DelayCause::serialisation(side), Place::Path, Some(before.packet), 0);
                 own = before.packet;
             } else {
-                trail.name_of(before.begun.max(own.entered), Part::queueing(side), Place::Path, Some(before.id), 0);
+                trail.name_of(
+                    before.begun.max(own.entered),
+                    DelayCause::queueing(side),
+                    Place::Path,
+                    Some(before.id),
+                    0,
+                );
             }
         }
         // The link's activity is unknown with several links, or a discipline other than a queue's.
         let most = earlier(begun(own), own.spent.queueing);
-        trail.name(most.max(own.entered), Part::queueing(side), Place::Path, Some(own), 0);
-        trail.name(own.entered, Part::Unknown, Place::Path, Some(own), 0);
+        trail.name(most.max(own.entered), DelayCause::queueing(side), Place::Path, Some(own), 0);
+        trail.name(own.entered, DelayCause::Unknown, Place::Path, Some(own), 0);
         own
     }
 

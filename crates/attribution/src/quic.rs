@@ -4,10 +4,10 @@
 //! the time before it is unknown.
 
 use crate::bytes::{Awaited, ByteStream};
+use crate::critical_path::Place;
 use crate::links::Links;
-use crate::quic_half::{Datagram, Declared, HANDSHAKE, Half};
-use crate::trail::Place;
-use crate::{Hosts, Leg, Part, Trail};
+use crate::quic_sender::{Datagram, Declared, HANDSHAKE, Sender};
+use crate::{CriticalPath, DelayCause, Hosts, MessageTransit};
 use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -17,12 +17,12 @@ use std::ops::Range;
 const TIMER_LATENESS: Duration = Duration::from_millis(2);
 
 /// A host's sent packets, indexed by their last bytes.
-pub struct Known<'a> {
+pub struct FrameIndex<'a> {
     log: &'a QuicLog,
     by_tail: Vec<(u64, u32)>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> FrameIndex<'a> {
     pub fn new(log: &'a QuicLog) -> Self {
         let mut by_tail: Vec<_> = log.packets().iter().zip(0..).map(|(packet, at)| (packet.tail, at)).collect();
         by_tail.sort_unstable();
@@ -57,8 +57,12 @@ impl<'a> Known<'a> {
 }
 
 /// One client port's connections; each begins with a packet of the client's next one.
-pub fn connections<'a>(packets: &[&'a PacketRecord], known: &[Known<'a>; 2], hosts: Hosts) -> Vec<QuicConnection<'a>> {
-    if known.iter().all(Known::is_empty) {
+pub fn connections<'a>(
+    packets: &[&'a PacketRecord],
+    known: &[FrameIndex<'a>; 2],
+    hosts: Hosts,
+) -> Vec<QuicConnection<'a>> {
+    if known.iter().all(FrameIndex::is_empty) {
         return Vec::new();
     }
     let mut packets = packets.to_vec();
@@ -87,7 +91,7 @@ pub fn connections<'a>(packets: &[&'a PacketRecord], known: &[Known<'a>; 2], hos
 /// known QUIC packets. Packets before the first known one belong to the first.
 pub fn connections_of_programs<'a>(
     packets: &[&'a PacketRecord],
-    known: &[Known<'a>; 2],
+    known: &[FrameIndex<'a>; 2],
     hosts: Hosts,
 ) -> Vec<(Vec<&'a PacketRecord>, QuicConnection<'a>)> {
     let mut all: Vec<Vec<Datagram<'a>>> = vec![Vec::new()];
@@ -123,26 +127,26 @@ fn arrived(packet: &PacketRecord) -> Option<Instant> {
 pub struct QuicConnection<'a> {
     pub began: Instant,
     hosts: Hosts,
-    forward: Half<'a>,
-    reverse: Half<'a>,
+    forward: Sender<'a>,
+    reverse: Sender<'a>,
 }
 
 impl<'a> QuicConnection<'a> {
-    fn new(datagrams: Vec<Datagram<'a>>, known: &[Known<'a>; 2], hosts: Hosts, is_of_programs: bool) -> Self {
+    fn new(datagrams: Vec<Datagram<'a>>, known: &[FrameIndex<'a>; 2], hosts: Hosts, is_of_programs: bool) -> Self {
         let began = datagrams.first().map_or(Instant::from_nanos(0), |it| it.packet.entered);
         let (mut forward, mut reverse) = (Vec::new(), Vec::new());
         for datagram in datagrams {
             if datagram.packet.side == Side::Forward { &mut forward } else { &mut reverse }.push(datagram);
         }
-        let mut forward = Half::new(forward, known[0].log, is_of_programs);
-        let mut reverse = Half::new(reverse, known[1].log, is_of_programs);
+        let mut forward = Sender::new(forward, known[0].log, is_of_programs);
+        let mut reverse = Sender::new(reverse, known[1].log, is_of_programs);
         forward.hear(&reverse, hosts);
         reverse.hear(&forward, hosts);
         Self { began, hosts, forward, reverse }
     }
 
     /// The sender in direction `side`.
-    pub const fn half(&self, side: Side) -> &Half<'a> {
+    pub const fn sender(&self, side: Side) -> &Sender<'a> {
         match side {
             Side::Forward => &self.forward,
             Side::Reverse => &self.reverse,
@@ -152,15 +156,15 @@ impl<'a> QuicConnection<'a> {
     /// Whether the programs' packets could be read in both directions; also true without any.
     pub fn is_read(&self) -> bool {
         Side::BOTH.iter().all(|&side| {
-            let half = self.half(side);
-            let reads = |send| half.packets(send).iter().any(|it| it.space == QuicSpace::Data);
-            (0..half.sends.len()).any(reads) || (0..half.sends.len()).all(|send| !half.packets(send).is_empty())
+            let sender = self.sender(side);
+            let reads = |send| sender.packets(send).iter().any(|it| it.space == QuicSpace::Data);
+            (0..sender.sends.len()).any(reads) || (0..sender.sends.len()).all(|send| !sender.packets(send).is_empty())
         })
     }
 
     /// The walk back through programs' packets in direction `side`.
     pub fn walk_of_programs<'w>(&'w self, side: Side, links: &'w Links<'a>) -> Walk<'w, 'a> {
-        let leg = Leg {
+        let transit = MessageTransit {
             side,
             client_port: 0,
             written: self.began,
@@ -170,14 +174,22 @@ impl<'a> QuicConnection<'a> {
             alone: false,
             timed: false,
         };
-        Walk { hosts: self.hosts, half: self.half(side), back: self.back(side), leg, links, is_of_programs: true }
+        Walk {
+            hosts: self.hosts,
+            sender: self.sender(side),
+            back: self.back(side),
+            transit,
+            links,
+            is_of_programs: true,
+        }
     }
 
     /// Names a transit's time.
-    pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
-        let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
-        let walk = Walk { hosts: self.hosts, half, back: self.back(leg.side), leg, links, is_of_programs: false };
-        match leg.position {
+    pub fn walk(&self, transit: MessageTransit, links: &Links<'a>, trail: &mut CriticalPath) {
+        let sender = if transit.side == Side::Forward { &self.forward } else { &self.reverse };
+        let walk =
+            Walk { hosts: self.hosts, sender, back: self.back(transit.side), transit, links, is_of_programs: false };
+        match transit.position {
             Some(Position::Stream { stream, start, end }) => walk.stream(stream, start, end, trail),
             Some(Position::Datagram(number)) => walk.datagram(number, trail),
             None | Some(Position::Bytes { .. }) => walk.unnumbered(trail),
@@ -195,7 +207,7 @@ impl<'a> QuicConnection<'a> {
         stream.completion_of(stream.sent()).map(|done| done.at).filter(|&at| at <= before)
     }
 
-    fn back(&self, side: Side) -> &Half<'a> {
+    fn back(&self, side: Side) -> &Sender<'a> {
         side.pick(&self.reverse, &self.forward)
     }
 }
@@ -213,60 +225,66 @@ pub struct Walk<'w, 'a> {
     /// Whether it goes through third-party programs' packets.
     is_of_programs: bool,
     hosts: Hosts,
-    half: &'w Half<'a>,
-    back: &'w Half<'a>,
-    leg: Leg,
+    sender: &'w Sender<'a>,
+    back: &'w Sender<'a>,
+    transit: MessageTransit,
     links: &'w Links<'a>,
 }
 
 impl<'w> Walk<'w, '_> {
     /// A message on a stream: from `start` to `end`, or all of it.
-    fn stream(&self, number: u64, start: Option<u64>, end: Option<u64>, trail: &mut Trail) {
-        let Some(stream) = self.half.streams.get(&number) else { return };
-        if self.leg.timed {
+    fn stream(&self, number: u64, start: Option<u64>, end: Option<u64>, trail: &mut CriticalPath) {
+        let Some(stream) = self.sender.streams.get(&number) else { return };
+        if self.transit.timed {
             return self.awaited(number, stream, trail);
         }
         let (start, end) = match (start, end) {
             (start, None) => (start.unwrap_or(0), stream.sent()),
-            (start, Some(end)) => (start.unwrap_or_else(|| end.saturating_sub(self.leg.bytes)), end),
+            (start, Some(end)) => (start.unwrap_or_else(|| end.saturating_sub(self.transit.bytes)), end),
         };
-        let Some(done) = stream.completion_of(end).filter(|done| done.at <= self.leg.received) else { return };
-        if done.at < self.leg.written {
+        let Some(done) = stream.completion_of(end).filter(|done| done.at <= self.transit.received) else { return };
+        if done.at < self.transit.written {
             return;
         }
-        trail.name(done.at, Part::receiver(self.leg.side), Place::receiver(self.leg.side), None, 0);
+        trail.name(done.at, DelayCause::receiver(self.transit.side), Place::receiver(self.transit.side), None, 0);
         let (mut send, mut byte) = (done.send, done.missing);
         if byte < start {
-            let Some((at, own, last)) = stream.last_of(&(start..end), |it| self.half.sends[it].arrived) else { return };
-            let packet = self.half.sends[send].packet;
-            trail.name(at, Part::HeadOfLine, Place::receiver(self.leg.side), Some(packet), 0);
+            let Some((at, own, last)) = stream.last_of(&(start..end), |it| self.sender.sends[it].arrived) else {
+                return;
+            };
+            let packet = self.sender.sends[send].packet;
+            trail.name(at, DelayCause::HeadOfLine, Place::receiver(self.transit.side), Some(packet), 0);
             (send, byte) = (own, last);
         }
         self.follow(send, Some((stream, byte)), trail);
     }
 
     /// A message measured by data received in time: back from the byte its receiver then waited for.
-    fn awaited(&self, number: u64, stream: &ByteStream, trail: &mut Trail) {
-        let (half, received, place) = (self.half, self.leg.received, Place::sender(self.leg.side));
-        match stream.awaited(received, |send| half.sends[send].packet.entered < received) {
+    fn awaited(&self, number: u64, stream: &ByteStream, trail: &mut CriticalPath) {
+        let (sender, received, place) = (self.sender, self.transit.received, Place::sender(self.transit.side));
+        match stream.awaited(received, |send| sender.sends[send].packet.entered < received) {
             Awaited::Came { byte, send } => self.follow(send, Some((stream, byte)), trail),
             Awaited::Lost { byte, first, last } => {
-                let packet = half.sends[last].packet;
+                let packet = sender.sends[last].packet;
                 trail.name(packet.entered, self.threshold(last), place, Some(packet), 0);
                 self.recovery(stream, last, byte, trail);
                 self.go_back(first, trail);
             }
             Awaited::Unsent(Some(next)) => self.go_back(next, trail),
             Awaited::Unsent(None) => {
-                let Some(done) = stream.completion(received).filter(|done| done.at >= self.leg.written) else { return };
+                let Some(done) = stream.completion(received).filter(|done| done.at >= self.transit.written) else {
+                    return;
+                };
                 let Hosts { quic_stream_window, quic_connection_window, .. } = self.hosts;
-                let all = half.sends.last().map_or(0, |it| it.new);
+                let all = sender.sends.last().map_or(0, |it| it.new);
                 let part = match () {
-                    () if stream.sent() >= half.limit(Some(number), received, quic_stream_window) => Part::StreamWindow,
-                    () if all >= half.limit(None, received, quic_connection_window) => Part::ConnectionWindow,
+                    () if stream.sent() >= sender.limit(Some(number), received, quic_stream_window) => {
+                        DelayCause::StreamWindow
+                    }
+                    () if all >= sender.limit(None, received, quic_connection_window) => DelayCause::ConnectionWindow,
                     // The congestion window and pacing look alike.
-                    () if half.is_in_flight(half.sends.len(), received) => Part::Unknown,
-                    () => Part::sender(self.leg.side),
+                    () if sender.is_in_flight(sender.sends.len(), received) => DelayCause::Unknown,
+                    () => DelayCause::sender(self.transit.side),
                 };
                 trail.name(done.at, part, place, None, 0);
                 self.follow(done.send, Some((stream, done.missing)), trail);
@@ -275,74 +293,76 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// How a datagram's loss was going to be detected, by its arrived successors.
-    fn threshold(&self, lost: usize) -> Part {
-        let half = self.half;
-        let behind = half.between(lost + 1, self.leg.received).filter(|&it| half.sends[it].arrived.is_some());
-        match half.number(lost).zip(behind.filter_map(|it| half.number(it)).max()) {
-            Some((lost, last)) if last >= lost + u64::from(self.hosts.quic_packet_threshold) => Part::PacketThreshold,
-            Some(_) => Part::TimeThreshold,
-            None => Part::Unknown,
+    fn threshold(&self, lost: usize) -> DelayCause {
+        let sender = self.sender;
+        let behind = sender.between(lost + 1, self.transit.received).filter(|&it| sender.sends[it].arrived.is_some());
+        match sender.number(lost).zip(behind.filter_map(|it| sender.number(it)).max()) {
+            Some((lost, last)) if last >= lost + u64::from(self.hosts.quic_packet_threshold) => {
+                DelayCause::PacketThreshold
+            }
+            Some(_) => DelayCause::TimeThreshold,
+            None => DelayCause::Unknown,
         }
     }
 
-    fn datagram(&self, number: u64, trail: &mut Trail) {
-        let sent = usize::try_from(number).ok().and_then(|number| self.half.datagrams.get(number));
+    fn datagram(&self, number: u64, trail: &mut CriticalPath) {
+        let sent = usize::try_from(number).ok().and_then(|number| self.sender.datagrams.get(number));
         let Some(send) = sent.map(|&send| send as usize) else { return };
-        let sent = &self.half.sends[send];
-        let Some(at) = sent.arrived.filter(|&at| at <= self.leg.received) else { return };
-        if sent.packet.entered < self.leg.written {
+        let sent = &self.sender.sends[send];
+        let Some(at) = sent.arrived.filter(|&at| at <= self.transit.received) else { return };
+        if sent.packet.entered < self.transit.written {
             return;
         }
-        trail.name(at, Part::receiver(self.leg.side), Place::receiver(self.leg.side), None, 0);
+        trail.name(at, DelayCause::receiver(self.transit.side), Place::receiver(self.transit.side), None, 0);
         self.follow(send, None, trail);
     }
 
     /// A message with an unknown stream: the last arrival, if unambiguous.
-    fn unnumbered(&self, trail: &mut Trail) {
-        let Leg { side, written, received, bytes, alone, .. } = self.leg;
-        let until = self.half.arrivals.partition_point(|it| it.0 <= received);
-        let since = self.half.arrivals[..until].iter().rev().take_while(|it| it.0 >= written);
+    fn unnumbered(&self, trail: &mut CriticalPath) {
+        let MessageTransit { side, written, received, bytes, alone, .. } = self.transit;
+        let until = self.sender.arrivals.partition_point(|it| it.0 <= received);
+        let since = self.sender.arrivals[..until].iter().rev().take_while(|it| it.0 >= written);
         let mut own = since.map(|&(at, send)| (at, send as usize)).filter(|&(_, send)| {
             let is_whole = |frame| matches!(frame, QuicFrame::Datagram { length } if u64::from(length) >= bytes);
-            self.half.sends[send].packet.entered >= written
-                && (self.half.frames(send).any(is_whole) || alone && self.half.pieces(send).next().is_some())
+            self.sender.sends[send].packet.entered >= written
+                && (self.sender.frames(send).any(is_whole) || alone && self.sender.pieces(send).next().is_some())
         });
         let (Some((mut at, mut send)), mut others) = (own.next(), own) else { return };
         let is_prompt = |at: Instant| self.is_prompt(received, at);
         if !alone && (!is_prompt(at) || others.any(|(at, _)| is_prompt(at))) {
             return;
         }
-        let stream = self.half.pieces(send).next().and_then(|(number, _)| self.half.streams.get(&number));
+        let stream = self.sender.pieces(send).next().and_then(|(number, _)| self.sender.streams.get(&number));
         let done = stream.and_then(|stream| Some((stream, stream.completion(received)?)));
         let mut byte = None;
         if let Some((stream, done)) = done.filter(|(_, done)| done.at >= written) {
             (at, send, byte) = (done.at, done.send, Some((stream, done.missing)));
         }
-        trail.name(at, Part::receiver(side), Place::receiver(side), None, 0);
+        trail.name(at, DelayCause::receiver(side), Place::receiver(side), None, 0);
         self.follow(send, byte, trail);
     }
 
     /// Goes back through the end of the handshake, if the receiver dropped a datagram as too early and its bytes were
     /// sent again with `again`. False if not so.
-    fn handshake(&self, dropped: usize, again: usize, trail: &mut Trail) -> bool {
-        let (half, side) = (self.half, self.leg.side);
-        let Some(completed) = half.handshake_end().filter(|_| half.came_early(dropped)) else { return false };
-        let (lost, again) = (half.sends[dropped].packet, half.sends[again].packet);
+    fn handshake(&self, dropped: usize, again: usize, trail: &mut CriticalPath) -> bool {
+        let (sender, side) = (self.sender, self.transit.side);
+        let Some(completed) = sender.handshake_end().filter(|_| sender.came_early(dropped)) else { return false };
+        let (lost, again) = (sender.sends[dropped].packet, sender.sends[again].packet);
         // The receiver's answer to the end of the handshake told of the loss.
         let answers = self.back.arrivals.iter().take_while(|it| it.0 <= again.entered);
         let mut answers = answers.filter(|it| self.back.sends[it.1 as usize].packet.entered >= completed.at);
         let Some(&(at, answer)) = answers.next() else { return false };
-        let declared = half.declared_lost(dropped, self.hosts.quic_packet_threshold);
-        let part = declared.map_or(Part::TimeThreshold, |it| it.part);
+        let declared = sender.declared_lost(dropped, self.hosts.quic_packet_threshold);
+        let part = declared.map_or(DelayCause::TimeThreshold, |it| it.part);
         trail.name(at, part, Place::sender(side), Some(lost), 0);
         let answer = self.links.follow(self.back.sends[answer as usize].packet, Some(part), trail);
-        trail.name(completed.at, Part::receiver(side), Place::receiver(side), Some(answer), 0);
-        let begun_with = self.links.follow(half.sends[completed.send].packet, None, trail);
-        let Some(came) = half.send_of(begun_with) else { return true };
-        let has_byte = |it: usize| half.crypto(it).any(|bytes| bytes.contains(&completed.missing));
-        let sends = transmissions(&half.handshake, completed.missing, came, has_byte);
+        trail.name(completed.at, DelayCause::receiver(side), Place::receiver(side), Some(answer), 0);
+        let begun_with = self.links.follow(sender.sends[completed.send].packet, None, trail);
+        let Some(came) = sender.send_of(begun_with) else { return true };
+        let has_byte = |it: usize| sender.crypto(it).any(|bytes| bytes.contains(&completed.missing));
+        let sends = transmissions(&sender.handshake, completed.missing, came, has_byte);
         for pair in sends.windows(2).rev() {
-            let (lost, again) = (half.sends[pair[0]].packet, half.sends[pair[1]].packet);
+            let (lost, again) = (sender.sends[pair[0]].packet, sender.sends[pair[1]].packet);
             let (part, expired) = self.handshake_lost(QuicSpace::Handshake, pair[0], again.entered);
             trail.name(lost.entered, part, Place::sender(side), Some(lost), expired);
         }
@@ -350,8 +370,8 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// How the loss of handshake packets, sent again at `again`, was detected, and how often a timer had expired.
-    fn handshake_lost(&self, space: QuicSpace, lost: usize, again: Instant) -> (Part, u32) {
-        let Some(number) = self.half.number_in(space, lost) else { return (Part::ProbeTimer, 1) };
+    fn handshake_lost(&self, space: QuicSpace, lost: usize, again: Instant) -> (DelayCause, u32) {
+        let Some(number) = self.sender.number_in(space, lost) else { return (DelayCause::ProbeTimer, 1) };
         let answers = self.back.arrivals.iter().take_while(|it| it.0 <= again);
         let packets = answers.flat_map(|it| self.back.packets(it.1 as usize)).filter(|it| it.space == space);
         let largest = packets.flat_map(|it| self.back.log.frames(it)).filter_map(|frame| match frame {
@@ -359,16 +379,16 @@ impl<'w> Walk<'w, '_> {
             _ => None,
         });
         match largest.max() {
-            Some(largest) if largest > number => (Part::TimeThreshold, 0),
-            _ => (Part::ProbeTimer, 1),
+            Some(largest) if largest > number => (DelayCause::TimeThreshold, 0),
+            _ => (DelayCause::ProbeTimer, 1),
         }
     }
 
     /// Goes back from the arrival of `send`, which brought a stream's byte.
-    fn follow(&self, send: usize, byte: Option<(&ByteStream, u64)>, trail: &mut Trail) {
-        let half = self.half;
-        let begun_with = self.links.follow(half.sends[send].packet, None, trail);
-        let Some(mut sent) = half.send_of(begun_with) else { return };
+    fn follow(&self, send: usize, byte: Option<(&ByteStream, u64)>, trail: &mut CriticalPath) {
+        let sender = self.sender;
+        let begun_with = self.links.follow(sender.sends[send].packet, None, trail);
+        let Some(mut sent) = sender.send_of(begun_with) else { return };
         if let Some((stream, byte)) = byte.filter(|_| sent == send) {
             sent = self.recovery(stream, sent, byte, trail);
         }
@@ -376,48 +396,55 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// Goes back from when a datagram was sent.
-    fn go_back(&self, mut sent: usize, trail: &mut Trail) {
-        let (half, side) = (self.half, self.leg.side);
+    fn go_back(&self, mut sent: usize, trail: &mut CriticalPath) {
+        let (sender, side) = (self.sender, self.transit.side);
         while let Some((why, answer)) = self.reason(sent, trail) {
             let answer = &self.back.sends[answer];
             let Some(at) = answer.arrived else { return };
-            trail.name(at, Part::sender(side), Place::sender(side), None, 0);
+            trail.name(at, DelayCause::sender(side), Place::sender(side), None, 0);
             let answer = self.links.follow(answer.packet, Some(why), trail);
-            let Some((came, cause)) = half.arrival_before(sent, answer.entered) else { return };
-            let is_limit = matches!(why, Part::StreamWindow | Part::ConnectionWindow);
+            let Some((came, cause)) = sender.arrival_before(sent, answer.entered) else { return };
+            let is_limit = matches!(why, DelayCause::StreamWindow | DelayCause::ConnectionWindow);
             let prompt = answer.entered.saturating_since(came) <= self.hosts.promptness;
-            let part = if prompt || is_limit { Part::receiver(side) } else { Part::DelayedAcknowledgement };
+            let part = if prompt || is_limit { DelayCause::receiver(side) } else { DelayCause::DelayedAcknowledgement };
             trail.name(came, part, Place::receiver(side), Some(answer), 0);
             if trail.is_done() {
                 return;
             }
-            let begun_with = self.links.follow(half.sends[cause].packet, Some(why), trail);
+            let begun_with = self.links.follow(sender.sends[cause].packet, Some(why), trail);
             // Where a path takes no time, a cause might be its own.
-            let Some(next) = half.send_of(begun_with).filter(|&next| next < sent) else { return };
+            let Some(next) = sender.send_of(begun_with).filter(|&next| next < sent) else { return };
             sent = next;
         }
     }
 
     /// As [`Self::recovery`], for one stream; from `HANDSHAKE` on, `number` is a packet number space's CRYPTO data.
-    pub fn recovery_of(&self, number: u64, stream: &ByteStream, send: usize, byte: u64, trail: &mut Trail) -> usize {
+    pub fn recovery_of(
+        &self,
+        number: u64,
+        stream: &ByteStream,
+        send: usize,
+        byte: u64,
+        trail: &mut CriticalPath,
+    ) -> usize {
         let space = match number.checked_sub(HANDSHAKE) {
             Some(0) => QuicSpace::Initial,
             Some(1) => QuicSpace::Handshake,
             _ => return self.recovery(stream, send, byte, trail),
         };
-        let has_byte = |it: usize| self.half.pieces(it).any(|(of, bytes)| of == number && bytes.contains(&byte));
+        let has_byte = |it: usize| self.sender.pieces(it).any(|(of, bytes)| of == number && bytes.contains(&byte));
         let sends = transmissions(stream, byte, send, has_byte);
         for pair in sends.windows(2).rev() {
-            let (lost, again) = (self.half.sends[pair[0]].packet, self.half.sends[pair[1]].packet);
+            let (lost, again) = (self.sender.sends[pair[0]].packet, self.sender.sends[pair[1]].packet);
             let (part, expired) = self.handshake_lost(space, pair[0], again.entered);
-            trail.name(lost.entered, part, Place::sender(self.leg.side), Some(lost), expired);
+            trail.name(lost.entered, part, Place::sender(self.transit.side), Some(lost), expired);
         }
         sends[0]
     }
 
     /// Goes back from a transmission of `byte` to its first one, and returns that.
-    fn recovery(&self, stream: &ByteStream, send: usize, byte: u64, trail: &mut Trail) -> usize {
-        let has_byte = |it: usize| self.half.pieces(it).any(|(_, bytes)| bytes.contains(&byte));
+    fn recovery(&self, stream: &ByteStream, send: usize, byte: u64, trail: &mut CriticalPath) -> usize {
+        let has_byte = |it: usize| self.sender.pieces(it).any(|(_, bytes)| bytes.contains(&byte));
         let sends = transmissions(stream, byte, send, has_byte);
         for pair in sends.windows(2).rev() {
             if !self.handshake(pair[0], pair[1], trail) {
@@ -428,35 +455,35 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// Names the time from a lost transmission to its retransmission (RFC 9002, 6).
-    fn lost(&self, earlier: usize, later: usize, trail: &mut Trail) {
-        let half = self.half;
-        let (lost, again) = (&half.sends[earlier], &half.sends[later]);
-        let (from, to, place) = (lost.packet.entered, again.packet.entered, Place::sender(self.leg.side));
-        let Some(number) = half.number(earlier) else { return };
-        let overtaken = half.acks_between(from, to).iter().find(|ack| ack.largest > number);
+    fn lost(&self, earlier: usize, later: usize, trail: &mut CriticalPath) {
+        let sender = self.sender;
+        let (lost, again) = (&sender.sends[earlier], &sender.sends[later]);
+        let (from, to, place) = (lost.packet.entered, again.packet.entered, Place::sender(self.transit.side));
+        let Some(number) = sender.number(earlier) else { return };
+        let overtaken = sender.acks_between(from, to).iter().find(|ack| ack.largest > number);
         // Probes until something overtook it.
         let until = overtaken.map_or(to, |ack| ack.at);
         let (mut expired, mut probed) = (0, None);
-        for probe in half.between(earlier + 1, until.min(to)) {
-            let at = half.sends[probe].packet.entered;
-            if half.is_probe(probe) && probed.is_none_or(|before| !self.is_prompt(at, before)) {
+        for probe in sender.between(earlier + 1, until.min(to)) {
+            let at = sender.sends[probe].packet.entered;
+            if sender.is_probe(probe) && probed.is_none_or(|before| !self.is_prompt(at, before)) {
                 (expired, probed) = (expired + 1, Some(at));
             }
         }
         let packet = Some(lost.packet);
         if overtaken.is_none() {
-            trail.name(from, Part::ProbeTimer, place, packet, expired.max(1));
+            trail.name(from, DelayCause::ProbeTimer, place, packet, expired.max(1));
             return;
         }
-        let declared = half.declared_lost(earlier, self.hosts.quic_packet_threshold);
-        let mut part = declared.as_ref().map_or(Part::TimeThreshold, |it| it.part);
+        let declared = sender.declared_lost(earlier, self.hosts.quic_packet_threshold);
+        let mut part = declared.as_ref().map_or(DelayCause::TimeThreshold, |it| it.part);
         if let Some(known) = declared.and_then(|declared| self.known_lost(&declared, to)) {
             self.held(later, known, trail);
             trail.name(known, part, place, packet, 0);
         }
         if let Some(probed) = probed {
             trail.name(probed, part, place, packet, 0);
-            part = Part::ProbeTimer;
+            part = DelayCause::ProbeTimer;
         }
         trail.name(from, part, place, packet, expired);
     }
@@ -470,47 +497,47 @@ impl<'w> Walk<'w, '_> {
             return None;
         }
         // If it sent something else when its timer fired, that gives the time.
-        let sends = &self.half.sends;
+        let sends = &self.sender.sends;
         let next = sends.get(sends.partition_point(|it| it.packet.entered < declared.at)).map(|it| it.packet.entered);
         Some(next.filter(|at| at.saturating_since(declared.at) <= TIMER_LATENESS).unwrap_or(declared.at))
     }
 
     /// Names the time a retransmission was held back after its loss was known.
-    fn held(&self, send: usize, since: Instant, trail: &mut Trail) {
-        let (sent, side) = (&self.half.sends[send], self.leg.side);
+    fn held(&self, send: usize, since: Instant, trail: &mut CriticalPath) {
+        let (sent, side) = (&self.sender.sends[send], self.transit.side);
         let place = Place::sender(side);
         let Some(&answer) = self.answers(send).first() else {
             // Programs may wait for longer than Crosswind's own ends do before a packet is lost.
-            let part = if self.is_of_programs { Part::Unknown } else { Part::Pacing };
+            let part = if self.is_of_programs { DelayCause::Unknown } else { DelayCause::Pacing };
             trail.name(since, part, place, Some(sent.packet), 0);
             return;
         };
         let answer = &self.back.sends[answer];
         if let Some(at) = answer.arrived.filter(|_| answer.packet.entered > since) {
-            trail.name(at, Part::sender(side), place, None, 0);
-            let answer = self.links.follow(answer.packet, Some(Part::CongestionWindow), trail);
-            let came = self.half.arrival_before(send, answer.entered).map(|it| it.0);
+            trail.name(at, DelayCause::sender(side), place, None, 0);
+            let answer = self.links.follow(answer.packet, Some(DelayCause::CongestionWindow), trail);
+            let came = self.sender.arrival_before(send, answer.entered).map(|it| it.0);
             if let Some(came) = came.filter(|&came| !self.is_prompt(answer.entered, came) && answer.entered > since) {
                 let from = came.max(since);
-                trail.name(from, Part::DelayedAcknowledgement, Place::receiver(side), Some(answer), 0);
+                trail.name(from, DelayCause::DelayedAcknowledgement, Place::receiver(side), Some(answer), 0);
             }
         }
-        trail.name(since, Part::CongestionWindow, place, Some(sent.packet), 0);
+        trail.name(since, DelayCause::CongestionWindow, place, Some(sent.packet), 0);
     }
 
     /// Why a datagram was sent when it was: the wait's cause, and the arrival that ended it. None when the critical
     /// path is complete, or nothing more is known.
-    fn reason(&self, mut send: usize, trail: &mut Trail) -> Option<(Part, usize)> {
-        let (half, side) = (self.half, self.leg.side);
+    fn reason(&self, mut send: usize, trail: &mut CriticalPath) -> Option<(DelayCause, usize)> {
+        let (sender, side) = (self.sender, self.transit.side);
         loop {
             if trail.is_done() {
                 return None;
             }
-            let sent = &half.sends[send];
+            let sent = &sender.sends[send];
             let at = sent.packet.entered;
             // Nothing held it back but the host.
             if self.is_prompt(at, trail.beginning()) {
-                trail.name(trail.beginning(), Part::sender(side), Place::sender(side), Some(sent.packet), 0);
+                trail.name(trail.beginning(), DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
                 return None;
             }
             let answers = self.answers(send);
@@ -529,10 +556,11 @@ impl<'w> Walk<'w, '_> {
                 send = first;
                 continue;
             }
-            let previous = send.checked_sub(1).filter(|&it| half.sends[it].packet.entered >= trail.beginning());
-            let before = previous.map_or(trail.beginning(), |it| half.sends[it].packet.entered);
-            let is_busy = half.is_in_flight(send, at);
-            let part = if self.is_prompt(at, before) || !is_busy { Part::sender(side) } else { Part::Pacing };
+            let previous = send.checked_sub(1).filter(|&it| sender.sends[it].packet.entered >= trail.beginning());
+            let before = previous.map_or(trail.beginning(), |it| sender.sends[it].packet.entered);
+            let is_busy = sender.is_in_flight(send, at);
+            let part =
+                if self.is_prompt(at, before) || !is_busy { DelayCause::sender(side) } else { DelayCause::Pacing };
             trail.name(before, part, Place::sender(side), Some(sent.packet), 0);
             send = previous?;
         }
@@ -540,20 +568,20 @@ impl<'w> Walk<'w, '_> {
 
     /// Arrivals right before a datagram was sent.
     pub fn answers(&self, send: usize) -> Vec<usize> {
-        let at = self.half.sends[send].packet.entered;
+        let at = self.sender.sends[send].packet.entered;
         let all = &self.back.arrivals;
         let until = all.partition_point(|it| it.0 <= at);
         all[..until].iter().rev().take_while(|it| self.is_prompt(at, it.0)).map(|it| it.1 as usize).collect()
     }
 
     /// The limit on a datagram until `answer` came; none if `answer` does not tell.
-    fn limit(&self, send: usize, answer: usize) -> Option<Part> {
-        let half = self.half;
+    fn limit(&self, send: usize, answer: usize) -> Option<DelayCause> {
+        let sender = self.sender;
         if let Some(told) = self.flow_control(send, answer) {
             return Some(told);
         }
         // All packet number spaces share one window. Without path delay the datagram's own acknowledgement has come.
-        let (log, number) = (self.back.log, half.number(send));
+        let (log, number) = (self.back.log, sender.number(send));
         let is_own = |packet: &QuicPacket, largest| {
             packet.space == QuicSpace::Data && number.is_some_and(|number| largest >= number)
         };
@@ -562,26 +590,26 @@ impl<'w> Walk<'w, '_> {
             let mut frames = log.frames(packet).iter();
             frames.any(|frame| matches!(frame, QuicFrame::Ack { largest, .. } if !is_own(packet, *largest)))
         };
-        packets.any(opens).then_some(Part::CongestionWindow)
+        packets.any(opens).then_some(DelayCause::CongestionWindow)
     }
 
     /// The flow control limit on a datagram until `answer` came; none if `answer` does not tell.
-    pub fn flow_control(&self, send: usize, answer: usize) -> Option<Part> {
-        let half = self.half;
+    pub fn flow_control(&self, send: usize, answer: usize) -> Option<DelayCause> {
+        let sender = self.sender;
         let at = self.back.sends[answer].arrived?;
         let reached = |number: u64, bytes: &Range<u64>| {
-            bytes.end > half.limit(Some(number), at, half.first_limit(number, self.hosts.quic_stream_window))
+            bytes.end > sender.limit(Some(number), at, sender.first_limit(number, self.hosts.quic_stream_window))
         };
-        let of_all = half.first_limit_of_all(self.hosts.quic_connection_window);
+        let of_all = sender.first_limit_of_all(self.hosts.quic_connection_window);
         for frame in self.back.frames(answer) {
             match frame {
                 QuicFrame::MaxStreamData { stream, .. }
-                    if half.pieces(send).any(|(it, bytes)| it == stream && reached(it, &bytes)) =>
+                    if sender.pieces(send).any(|(it, bytes)| it == stream && reached(it, &bytes)) =>
                 {
-                    return Some(Part::StreamWindow);
+                    return Some(DelayCause::StreamWindow);
                 }
-                QuicFrame::MaxData(_) if half.sends[send].new > half.limit(None, at, of_all) => {
-                    return Some(Part::ConnectionWindow);
+                QuicFrame::MaxData(_) if sender.sends[send].new > sender.limit(None, at, of_all) => {
+                    return Some(DelayCause::ConnectionWindow);
                 }
                 _ => {}
             }
@@ -591,8 +619,8 @@ impl<'w> Walk<'w, '_> {
 
     /// A byte retransmitted in a datagram: its stream's number, its stream, its position.
     pub fn sent_again(&self, send: usize) -> Option<(u64, &'w ByteStream, u64)> {
-        self.half.pieces(send).find_map(|(number, bytes)| {
-            let stream = self.half.streams.get(&number)?;
+        self.sender.pieces(send).find_map(|(number, bytes)| {
+            let stream = self.sender.streams.get(&number)?;
             stream.first_with(bytes.start).filter(|&first| first < send).map(|_| (number, stream, bytes.start))
         })
     }

@@ -4,12 +4,12 @@
 //! cause. Frames tell the possible causes: a raised flow control limit, an acknowledgement, bytes for the program. A
 //! datagram with unknown frames ends the walk; the time before it is unknown.
 
+use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::links::Links;
 use crate::quic::{QuicConnection, Walk};
-use crate::quic_half::{HANDSHAKE, Half};
-use crate::trail::{Piece, Place, Trail};
+use crate::quic_sender::{HANDSHAKE, Sender};
 use crate::walk::{Walked, Window, span};
-use crate::{Hosts, Part};
+use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicSpace};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -30,12 +30,12 @@ const MESSAGE: u64 = u64::MAX;
 pub struct QuicConversation<'a> {
     packets: Vec<&'a PacketRecord>,
     connection: QuicConnection<'a>,
-    ways: [Way; 2],
+    ways: [DirectionState; 2],
     hosts: Hosts,
 }
 
 /// One direction's state.
-struct Way {
+struct DirectionState {
     /// In order of time.
     deliveries: Vec<Delivery>,
     /// Datagrams with bytes or messages.
@@ -73,7 +73,8 @@ struct Acked {
 impl<'a> QuicConversation<'a> {
     /// From its packets, in the order of entering.
     pub fn new(packets: Vec<&'a PacketRecord>, connection: QuicConnection<'a>, hosts: Hosts) -> Self {
-        let ways = Side::BOTH.map(|side| Way::new(connection.half(side), connection.half(side.opposite())));
+        let ways =
+            Side::BOTH.map(|side| DirectionState::new(connection.sender(side), connection.sender(side.opposite())));
         Self { packets, connection, ways, hosts }
     }
 
@@ -90,7 +91,7 @@ impl<'a> QuicConversation<'a> {
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
         let opener = self.packets.first().map_or(Side::Forward, |it| it.side);
-        let mut going = self.start(Trail::new(from, to, opener).merging(), links);
+        let mut going = self.start(CriticalPath::new(from, to, opener).merging(), links);
         let first = going.begin();
         going.go(first)
     }
@@ -101,46 +102,46 @@ impl<'a> QuicConversation<'a> {
     }
 
     /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
-    pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
-        let mut going = self.start(Trail::new(from, to, Side::Reverse), links);
+    pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
+        let mut going = self.start(CriticalPath::new(from, to, Side::Reverse), links);
         let first = self.last_answer(answered).map(|at| {
-            going.at_sender(at, Part::ClientHost, Side::Forward, None);
+            going.at_sender(at, DelayCause::ClientHost, Side::Forward, None);
             Step::Arrived(Side::Reverse, at)
         });
         going.go(first).pieces
     }
 
-    const fn start<'w>(&'w self, trail: Trail, links: &'w Links<'a>) -> Going<'w, 'a> {
-        Going { of: self, links, trail, turns: 0, data: None, windows: Vec::new() }
+    const fn start<'w>(&'w self, trail: CriticalPath, links: &'w Links<'a>) -> QuicWalk<'w, 'a> {
+        QuicWalk { of: self, links, trail, turns: 0, data: None, windows: Vec::new() }
     }
 }
 
-impl Way {
-    fn new(half: &Half<'_>, back: &Half<'_>) -> Self {
+impl DirectionState {
+    fn new(sender: &Sender<'_>, back: &Sender<'_>) -> Self {
         let mut way = Self {
-            deliveries: deliveries(half),
-            data: (0..half.sends.len() as u32).filter(|&send| has_data(half, send as usize)).collect(),
-            sent: Vec::with_capacity(half.sends.len()),
+            deliveries: deliveries(sender),
+            data: (0..sender.sends.len() as u32).filter(|&send| has_data(sender, send as usize)).collect(),
+            sent: Vec::with_capacity(sender.sends.len()),
             acks: Vec::new(),
-            initial: half.sends.first().map_or(0, |it| INITIAL_WINDOW * u64::from(it.packet.headers.payload_bytes)),
-            reach: Vec::with_capacity(half.sends.len()),
+            initial: sender.sends.first().map_or(0, |it| INITIAL_WINDOW * u64::from(it.packet.headers.payload_bytes)),
+            reach: Vec::with_capacity(sender.sends.len()),
             again: 0,
         };
         let mut all = 0;
-        for (send, datagram) in half.sends.iter().enumerate() {
-            if is_to_be_acknowledged(half, send) {
+        for (send, datagram) in sender.sends.iter().enumerate() {
+            if is_to_be_acknowledged(sender, send) {
                 all += u64::from(datagram.packet.headers.payload_bytes);
             }
             way.sent.push(all);
         }
-        way.hear(half, back);
-        way.find_reach(half);
+        way.hear(sender, back);
+        way.find_reach(sender);
         way
     }
 
-    fn hear(&mut self, half: &Half<'_>, back: &Half<'_>) {
+    fn hear(&mut self, sender: &Sender<'_>, back: &Sender<'_>) {
         let numbered: Vec<(u64, usize)> =
-            (0..half.sends.len()).filter_map(|send| Some((half.number(send)?, send))).collect();
+            (0..sender.sends.len()).filter_map(|send| Some((sender.number(send)?, send))).collect();
         for &(at, answer) in &back.arrivals {
             let answer = answer as usize;
             let largest = back.frames(answer).filter_map(|frame| match frame {
@@ -150,22 +151,22 @@ impl Way {
             let Some(largest) = largest.max() else { continue };
             let Some(last) = numbered.partition_point(|it| it.0 <= largest).checked_sub(1) else { continue };
             let send = numbered[last].1;
-            let acked = Acked { at, answer, bytes: self.sent[send], new: half.sends[send].new };
+            let acked = Acked { at, answer, bytes: self.sent[send], new: sender.sends[send].new };
             if self.acks.last().is_none_or(|before| before.bytes < acked.bytes) {
                 self.acks.push(acked);
             }
         }
     }
 
-    fn find_reach(&mut self, half: &Half<'_>) {
+    fn find_reach(&mut self, sender: &Sender<'_>) {
         let (mut most, mut recovered, mut acked, mut acks) = (0, None, 0, self.acks.iter().peekable());
-        for (send, datagram) in half.sends.iter().enumerate() {
+        for (send, datagram) in sender.sends.iter().enumerate() {
             while let Some(ack) = acks.next_if(|ack| ack.at <= datagram.packet.entered) {
                 acked = ack.bytes;
             }
             let is_recovering = recovered.is_some_and(|recovered| acked < recovered);
             self.reach.push(recovered.map(|_| if is_recovering { 0 } else { most }));
-            if sends_again(half, send) {
+            if sends_again(sender, send) {
                 self.again += 1;
                 (recovered, most) = (Some(self.sent[send]), 0);
             } else if !is_recovering {
@@ -185,15 +186,15 @@ impl Way {
     }
 
     /// The last delivery among datagrams sent before `at`: without path delay, one sent at that moment is no cause.
-    fn last_delivery_of_earlier(&self, half: &Half<'_>, at: Instant) -> Option<&Delivery> {
+    fn last_delivery_of_earlier(&self, sender: &Sender<'_>, at: Instant) -> Option<&Delivery> {
         let all = &self.deliveries[..self.deliveries.partition_point(|it| it.at <= at)];
-        all.iter().rev().find(|it| half.sends[it.send].packet.entered < at)
+        all.iter().rev().find(|it| sender.sends[it.send].packet.entered < at)
     }
 }
 
-fn deliveries(half: &Half<'_>) -> Vec<Delivery> {
+fn deliveries(sender: &Sender<'_>) -> Vec<Delivery> {
     let mut all = Vec::new();
-    for (&stream, bytes) in &half.streams {
+    for (&stream, bytes) in &sender.streams {
         all.extend(bytes.advances().iter().map(|it| Delivery {
             at: it.at,
             send: it.send,
@@ -202,9 +203,9 @@ fn deliveries(half: &Half<'_>) -> Vec<Delivery> {
         }));
     }
     let mut ended = HashSet::new();
-    for &(at, send) in &half.arrivals {
+    for &(at, send) in &sender.arrivals {
         let send = send as usize;
-        for frame in half.frames(send) {
+        for frame in sender.frames(send) {
             match frame {
                 QuicFrame::Datagram { .. } => all.push(Delivery { at, send, stream: MESSAGE, missing: 0 }),
                 // Its end is something to a program, too.
@@ -219,44 +220,44 @@ fn deliveries(half: &Half<'_>) -> Vec<Delivery> {
     all
 }
 
-fn has_data(half: &Half<'_>, send: usize) -> bool {
+fn has_data(sender: &Sender<'_>, send: usize) -> bool {
     let is_data = |frame| matches!(frame, QuicFrame::Datagram { .. } | QuicFrame::Stream { is_last: true, .. });
-    half.pieces(send).next().is_some() || half.frames(send).any(is_data)
+    sender.pieces(send).next().is_some() || sender.frames(send).any(is_data)
 }
 
-fn sends_again(half: &Half<'_>, send: usize) -> bool {
-    half.pieces(send).any(|(stream, bytes)| {
-        half.streams.get(&stream).and_then(|it| it.first_with(bytes.start)).is_some_and(|first| first < send)
+fn sends_again(sender: &Sender<'_>, send: usize) -> bool {
+    sender.pieces(send).any(|(stream, bytes)| {
+        sender.streams.get(&stream).and_then(|it| it.first_with(bytes.start)).is_some_and(|first| first < send)
     })
 }
 
-fn is_to_be_acknowledged(half: &Half<'_>, send: usize) -> bool {
+fn is_to_be_acknowledged(sender: &Sender<'_>, send: usize) -> bool {
     let is_silent = |frame: &QuicFrame| matches!(frame, QuicFrame::Ack { .. } | QuicFrame::Close);
-    half.packets(send).iter().any(|packet| !half.log.frames(packet).iter().all(is_silent))
+    sender.packets(send).iter().any(|packet| !sender.log.frames(packet).iter().all(is_silent))
 }
 
 /// Where the way is: the trail says when.
 #[derive(Clone, Copy)]
 enum Step {
     /// A host acted on its own; the time since its last event has a cause.
-    Did(Side, Part),
+    Did(Side, DelayCause),
     /// A host sent a datagram.
     Sent(Side, usize),
     /// Something for the program arrived in the direction of a side.
     Arrived(Side, Instant),
 }
 
-struct Going<'w, 'a> {
+struct QuicWalk<'w, 'a> {
     of: &'w QuicConversation<'a>,
     links: &'w Links<'a>,
-    trail: Trail,
+    trail: CriticalPath,
     turns: u32,
     /// The direction of the walk's last arrival.
     data: Option<Side>,
     windows: Vec<Window>,
 }
 
-impl<'w, 'a> Going<'w, 'a> {
+impl<'w, 'a> QuicWalk<'w, 'a> {
     /// Goes from `next` back to where the trail begins.
     fn go(mut self, mut next: Option<Step>) -> Walked {
         // Without path delay, packets might be each other's cause.
@@ -271,11 +272,11 @@ impl<'w, 'a> Going<'w, 'a> {
         Walked { pieces: self.trail.finish(), turns: self.turns, windows: self.windows }
     }
 
-    const fn half(&self, side: Side) -> &'w Half<'a> {
-        self.of.connection.half(side)
+    const fn sender(&self, side: Side) -> &'w Sender<'a> {
+        self.of.connection.sender(side)
     }
 
-    const fn way(&self, side: Side) -> &'w Way {
+    const fn way(&self, side: Side) -> &'w DirectionState {
         &self.of.ways[side as usize]
     }
 
@@ -287,7 +288,7 @@ impl<'w, 'a> Going<'w, 'a> {
         later.saturating_since(earlier) <= self.of.hosts.promptness
     }
 
-    fn at_sender(&mut self, from: Instant, part: Part, side: Side, packet: Option<&PacketRecord>) {
+    fn at_sender(&mut self, from: Instant, part: DelayCause, side: Side, packet: Option<&PacketRecord>) {
         self.trail.name(from, part, Place::sender(side), packet, 0);
     }
 
@@ -297,48 +298,48 @@ impl<'w, 'a> Going<'w, 'a> {
         let last_data = Side::BOTH.map(|side| self.way(side).last_delivery(at).map(|it| (it.at, side)));
         let last_data = last_data.into_iter().flatten().max_by_key(|it| it.0);
         let closes = |side: Side| {
-            let half = self.half(side);
+            let sender = self.sender(side);
             let is_close = |frame: &QuicFrame| *frame == QuicFrame::Close;
             let has_close =
-                |send: &usize| half.packets(*send).iter().any(|it| half.log.frames(it).iter().any(is_close));
-            (0..half.sends.len()).find(has_close).map(|send| half.sends[send].packet)
+                |send: &usize| sender.packets(*send).iter().any(|it| sender.log.frames(it).iter().any(is_close));
+            (0..sender.sends.len()).find(has_close).map(|send| sender.sends[send].packet)
         };
         let close = Side::BOTH.into_iter().filter_map(closes).min_by_key(|it| it.entered);
         if let Some(close) = close {
             let from = last_data.map_or(close.entered, |(at, _)| at.max(close.entered));
-            self.at_sender(from, Part::Closing, close.side, Some(close));
+            self.at_sender(from, DelayCause::Closing, close.side, Some(close));
             return match last_data {
                 Some((at, side)) if at >= close.entered => Some(Step::Arrived(side, at)),
-                _ => Some(Step::Did(close.side, Part::sender(close.side))),
+                _ => Some(Step::Did(close.side, DelayCause::sender(close.side))),
             };
         }
         let last = self.of.packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered))?;
         if let Some((at, side)) = last_data.filter(|it| it.0 >= last.entered) {
             // Later packets were sent for it.
-            self.trail.name(at, Part::propagation(last.side), Place::Path, Some(last), 0);
+            self.trail.name(at, DelayCause::propagation(last.side), Place::Path, Some(last), 0);
             return Some(Step::Arrived(side, at));
         }
         let sent = if last.left.is_some() { self.links.follow(last, None, &mut self.trail) } else { last };
-        let send = self.half(sent.side).send_of(sent)?;
+        let send = self.sender(sent.side).send_of(sent)?;
         Some(Step::Sent(sent.side, send))
     }
 
     /// Back to a host's last event.
-    fn did(&mut self, side: Side, why: Part) -> Option<Step> {
+    fn did(&mut self, side: Side, why: DelayCause) -> Option<Step> {
         let at = self.trail.at();
         let arrived = self.last_delivery_before(side, at).map(|it| it.at);
-        let (half, way) = (self.half(side), self.way(side));
-        let until = way.data.partition_point(|&send| half.sends[send as usize].packet.entered <= at);
+        let (sender, way) = (self.sender(side), self.way(side));
+        let until = way.data.partition_point(|&send| sender.sends[send as usize].packet.entered <= at);
         let sent = until.checked_sub(1).map(|data| way.data[data] as usize);
-        let sent = sent.map(|send| (half.sends[send].packet.entered, send));
+        let sent = sent.map(|send| (sender.sends[send].packet.entered, send));
         match (sent, arrived) {
             (Some((entered, send)), arrived) if arrived.is_none_or(|at| entered >= at) => {
-                self.at_sender(entered, Part::sender(side), side, None);
+                self.at_sender(entered, DelayCause::sender(side), side, None);
                 Some(Step::Sent(side, send))
             }
             (_, Some(arrived)) => {
                 let is_delay = at.saturating_since(arrived) <= MAX_ACK_DELAY && !self.is_prompt(arrived, at);
-                self.at_sender(arrived, if is_delay { why } else { Part::sender(side) }, side, None);
+                self.at_sender(arrived, if is_delay { why } else { DelayCause::sender(side) }, side, None);
                 Some(Step::Arrived(side.opposite(), arrived))
             }
             _ => None,
@@ -348,7 +349,7 @@ impl<'w, 'a> Going<'w, 'a> {
     /// The last delivery to the sending host of direction `side`, before `at`.
     fn last_delivery_before(&self, side: Side, at: Instant) -> Option<&'w Delivery> {
         let other = side.opposite();
-        self.way(other).last_delivery_of_earlier(self.half(other), at)
+        self.way(other).last_delivery_of_earlier(self.sender(other), at)
     }
 
     /// Back from an arrival to its sending.
@@ -359,14 +360,14 @@ impl<'w, 'a> Going<'w, 'a> {
             self.turns += 1;
         }
         self.trail.turn(side);
-        let half = self.half(side);
-        let wait = is_handshake.then_some(Part::SecurityHandshake);
-        let begun_with = self.links.follow(half.sends[delivery.send].packet, wait, &mut self.trail);
-        let Some(send) = half.send_of(begun_with) else { return Some(Step::Did(side, Part::sender(side))) };
+        let sender = self.sender(side);
+        let wait = is_handshake.then_some(DelayCause::SecurityHandshake);
+        let begun_with = self.links.follow(sender.sends[delivery.send].packet, wait, &mut self.trail);
+        let Some(send) = sender.send_of(begun_with) else { return Some(Step::Did(side, DelayCause::sender(side))) };
         if send != delivery.send {
             return Some(Step::Sent(side, send));
         }
-        let first = half.streams.get(&delivery.stream).map_or(send, |stream| {
+        let first = sender.streams.get(&delivery.stream).map_or(send, |stream| {
             self.walk(side).recovery_of(delivery.stream, stream, send, delivery.missing, &mut self.trail)
         });
         Some(Step::Sent(side, first))
@@ -374,15 +375,15 @@ impl<'w, 'a> Going<'w, 'a> {
 
     /// Why a datagram was sent when it was.
     fn sent(&mut self, side: Side, send: usize) -> Option<Step> {
-        let (half, back) = (self.half(side), self.half(side.opposite()));
-        let packet = half.sends[send].packet;
+        let (sender, back) = (self.sender(side), self.sender(side.opposite()));
+        let packet = sender.sends[send].packet;
         let at = packet.entered;
-        self.at_sender(at, Part::sender(side), side, None);
-        if half.packets(send).is_empty() {
+        self.at_sender(at, DelayCause::sender(side), side, None);
+        if sender.packets(send).is_empty() {
             return None;
         }
-        if !has_data(half, send) {
-            return Some(Step::Did(side, Part::DelayedAcknowledgement));
+        if !has_data(sender, send) {
+            return Some(Step::Did(side, DelayCause::DelayedAcknowledgement));
         }
         let walk = self.walk(side);
         if let Some((number, stream, byte)) = walk.sent_again(send) {
@@ -393,38 +394,38 @@ impl<'w, 'a> Going<'w, 'a> {
         if answers.iter().any(|&it| back.packets(it).is_empty()) {
             return None;
         }
-        if half.packets(send).iter().any(|it| it.space != QuicSpace::Data) {
+        if sender.packets(send).iter().any(|it| it.space != QuicSpace::Data) {
             return self.handshake(side, send, answers.first().copied());
         }
         let arrived = self.last_delivery_before(side, at).map(|it| it.at);
         // After a delivery a program begins to send something new.
-        if let Some(arrived) = arrived.filter(|&it| self.is_prompt(it, at) && !is_begun(half, send, it)) {
-            self.at_sender(arrived, Part::sender(side), side, Some(packet));
+        if let Some(arrived) = arrived.filter(|&it| self.is_prompt(it, at) && !is_begun(sender, send, it)) {
+            self.at_sender(arrived, DelayCause::sender(side), side, Some(packet));
             return Some(Step::Arrived(side.opposite(), arrived));
         }
         let limit = answers.iter().find_map(|&it| Some((walk.flow_control(send, it)?, it)));
-        if let Some((why, answer)) = limit.or_else(|| Some((Part::CongestionWindow, self.opened(side, send)?))) {
+        if let Some((why, answer)) = limit.or_else(|| Some((DelayCause::CongestionWindow, self.opened(side, send)?))) {
             return self.window(side, send, answer, why);
         }
         let before = self.way(side).data.partition_point(|&it| (it as usize) < send).checked_sub(1);
         let before = before.map(|data| self.way(side).data[data] as usize);
-        let wrote = before.map(|it| half.sends[it].packet.entered);
+        let wrote = before.map(|it| sender.sends[it].packet.entered);
         // Behind a full datagram there may have been more to send; if its stream goes on, there was.
-        let is_full = before.is_some_and(|it| is_full(half, it, send));
-        let continues = is_full && before.is_some_and(|it| is_continued(half, it, send));
+        let is_full = before.is_some_and(|it| is_full(sender, it, send));
+        let continues = is_full && before.is_some_and(|it| is_continued(sender, it, send));
         if let Some(arrived) = arrived.filter(|&it| Some(it) > wrote && (!continues || self.is_prompt(it, at))) {
-            self.at_sender(arrived, Part::sender(side), side, Some(packet));
+            self.at_sender(arrived, DelayCause::sender(side), side, Some(packet));
             return Some(Step::Arrived(side.opposite(), arrived));
         }
         let (before, wrote) = (before?, wrote?);
         let waited = at.saturating_since(wrote);
-        let waits_for_streams = answers.iter().any(|&it| opens_streams(half, send, back, it));
+        let waits_for_streams = answers.iter().any(|&it| opens_streams(sender, send, back, it));
         let part = if self.is_prompt(wrote, at) || !is_full && !waits_for_streams {
-            Part::sender(side)
-        } else if continues && answers.is_empty() && waited <= half.round_trip(at) {
-            Part::Pacing
+            DelayCause::sender(side)
+        } else if continues && answers.is_empty() && waited <= sender.round_trip(at) {
+            DelayCause::Pacing
         } else {
-            Part::Unknown
+            DelayCause::Unknown
         };
         self.at_sender(wrote, part, side, Some(packet));
         Some(Step::Sent(side, before))
@@ -432,24 +433,24 @@ impl<'w, 'a> Going<'w, 'a> {
 
     /// Back from a handshake datagram to its cause: the last arrival, or the previous sending.
     fn handshake(&mut self, side: Side, send: usize, answer: Option<usize>) -> Option<Step> {
-        let (half, other) = (self.half(side), side.opposite());
-        let back = self.half(other);
-        let packet = half.sends[send].packet;
+        let (sender, other) = (self.sender(side), side.opposite());
+        let back = self.sender(other);
+        let packet = sender.sends[send].packet;
         let came = answer.or_else(|| {
             let until = back.arrivals.partition_point(|it| it.0 <= packet.entered);
             back.arrivals[..until].last().map(|it| it.1 as usize)
         });
         let arrived = came.and_then(|it| Some((back.sends[it].arrived?, it)));
-        let before = send.checked_sub(1).map(|it| (half.sends[it].packet.entered, it));
+        let before = send.checked_sub(1).map(|it| (sender.sends[it].packet.entered, it));
         match (before, arrived) {
             (Some((entered, before)), arrived) if arrived.is_none_or(|(at, _)| entered >= at) => {
-                self.at_sender(entered, Part::sender(side), side, Some(packet));
+                self.at_sender(entered, DelayCause::sender(side), side, Some(packet));
                 Some(Step::Sent(side, before))
             }
             (_, Some((at, came))) => {
-                self.at_sender(at, Part::sender(side), side, Some(packet));
+                self.at_sender(at, DelayCause::sender(side), side, Some(packet));
                 self.trail.turn(other);
-                let wait = Some(Part::SecurityHandshake);
+                let wait = Some(DelayCause::SecurityHandshake);
                 let begun_with = self.links.follow(back.sends[came].packet, wait, &mut self.trail);
                 Some(Step::Sent(other, back.send_of(begun_with)?))
             }
@@ -460,7 +461,7 @@ impl<'w, 'a> Going<'w, 'a> {
     /// The answer that released a datagram, if the congestion window held it until then.
     fn opened(&self, side: Side, send: usize) -> Option<usize> {
         let way = self.way(side);
-        let packet = self.half(side).sends[send].packet;
+        let packet = self.sender(side).sends[send].packet;
         let last = way.acks.partition_point(|ack| ack.at <= packet.entered).checked_sub(1)?;
         // A sender may stop one datagram before its window is full, or one after.
         let end = way.sent[send] + u64::from(packet.headers.payload_bytes);
@@ -472,32 +473,32 @@ impl<'w, 'a> Going<'w, 'a> {
     }
 
     /// Back from a window-limited datagram to the subject of the answer that opened the window.
-    fn window(&mut self, side: Side, send: usize, answer: usize, why: Part) -> Option<Step> {
-        let (half, back) = (self.half(side), self.half(side.opposite()));
+    fn window(&mut self, side: Side, send: usize, answer: usize, why: DelayCause) -> Option<Step> {
+        let (sender, back) = (self.sender(side), self.sender(side.opposite()));
         let at = back.sends[answer].arrived?;
         self.count_window(side, send, at, why);
         self.trail.turn(side);
-        self.at_sender(at, Part::sender(side), side, None);
+        self.at_sender(at, DelayCause::sender(side), side, None);
         let answer = self.links.follow(back.sends[answer].packet, Some(why), &mut self.trail);
-        let (came, cause) = half.arrival_before(send, answer.entered)?;
-        let is_limit = matches!(why, Part::StreamWindow | Part::ConnectionWindow);
+        let (came, cause) = sender.arrival_before(send, answer.entered)?;
+        let is_limit = matches!(why, DelayCause::StreamWindow | DelayCause::ConnectionWindow);
         let is_delayed = !is_limit && !self.is_prompt(came, answer.entered);
-        let part = if is_delayed { Part::DelayedAcknowledgement } else { Part::receiver(side) };
+        let part = if is_delayed { DelayCause::DelayedAcknowledgement } else { DelayCause::receiver(side) };
         self.trail.name(came, part, Place::receiver(side), Some(answer), 0);
-        let begun_with = self.links.follow(half.sends[cause].packet, Some(why), &mut self.trail);
-        let next = half.send_of(begun_with).filter(|&next| next < send)?;
+        let begun_with = self.links.follow(sender.sends[cause].packet, Some(why), &mut self.trail);
+        let next = sender.send_of(begun_with).filter(|&next| next < send)?;
         Some(Step::Sent(side, next))
     }
 
     /// Counts a wait for a window, opened at `at`; bytes in flight are counted as the window counts them.
-    fn count_window(&mut self, side: Side, send: usize, at: Instant, why: Part) {
-        let (way, half) = (self.way(side), self.half(side));
+    fn count_window(&mut self, side: Side, send: usize, at: Instant, why: DelayCause) {
+        let (way, sender) = (self.way(side), self.sender(side));
         let before = way.acks.partition_point(|ack| ack.at < at).checked_sub(1).map(|it| &way.acks[it]);
         let last = send.saturating_sub(1);
-        let bytes = if why == Part::CongestionWindow {
+        let bytes = if why == DelayCause::CongestionWindow {
             way.sent[last].saturating_sub(before.map_or(0, |it| it.bytes))
         } else {
-            half.sends[last].new.saturating_sub(before.map_or(0, |it| it.new))
+            sender.sends[last].new.saturating_sub(before.map_or(0, |it| it.new))
         };
         match self.windows.iter_mut().find(|it| it.data == side && it.part == why) {
             Some(window) => (window.times, window.bytes) = (window.times + 1, window.bytes.max(bytes)),
@@ -507,30 +508,30 @@ impl<'w, 'a> Going<'w, 'a> {
 }
 
 /// Whether one of a datagram's streams had begun before `at`.
-fn is_begun(half: &Half<'_>, send: usize, at: Instant) -> bool {
-    half.pieces(send).any(|(number, _)| {
-        let first = half.streams.get(&number).and_then(|stream| stream.first_with(0));
-        first.is_some_and(|first| half.sends[first].packet.entered < at)
+fn is_begun(sender: &Sender<'_>, send: usize, at: Instant) -> bool {
+    sender.pieces(send).any(|(number, _)| {
+        let first = sender.streams.get(&number).and_then(|stream| stream.first_with(0));
+        first.is_some_and(|first| sender.sends[first].packet.entered < at)
     })
 }
 
 /// Whether a datagram had no room for more.
-fn is_full(half: &Half<'_>, before: usize, send: usize) -> bool {
-    let size = |send: usize| half.sends[send].packet.headers.payload_bytes;
+fn is_full(sender: &Sender<'_>, before: usize, send: usize) -> bool {
+    let size = |send: usize| sender.sends[send].packet.headers.payload_bytes;
     size(before) + SLACK >= size(send).max(LEAST_FULL)
 }
 
 /// Whether a datagram goes on with a stream where another one ended.
-fn is_continued(half: &Half<'_>, before: usize, send: usize) -> bool {
-    half.pieces(send).any(|(number, bytes)| {
-        let stream = half.streams.get(&number);
+fn is_continued(sender: &Sender<'_>, before: usize, send: usize) -> bool {
+    sender.pieces(send).any(|(number, bytes)| {
+        let stream = sender.streams.get(&number);
         let last = bytes.start.checked_sub(1).zip(stream).and_then(|(last, stream)| stream.first_with(last));
         last == Some(before)
     })
 }
 
 /// Whether an answer allows more streams, and the datagram opens one.
-fn opens_streams(half: &Half<'_>, send: usize, back: &Half<'_>, answer: usize) -> bool {
+fn opens_streams(sender: &Sender<'_>, send: usize, back: &Sender<'_>, answer: usize) -> bool {
     let allows = back.frames(answer).any(|frame| matches!(frame, QuicFrame::MaxStreams(_)));
-    allows && half.pieces(send).any(|(number, bytes)| number < HANDSHAKE && bytes.start == 0)
+    allows && sender.pieces(send).any(|(number, bytes)| number < HANDSHAKE && bytes.start == 0)
 }

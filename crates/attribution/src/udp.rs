@@ -1,9 +1,9 @@
 //! Datagrams between two programs, from the last one back to the first: waits and losses.
 
+use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::links::Links;
-use crate::trail::{Piece, Place, Trail};
 use crate::walk::{Walked, span};
-use crate::{Hosts, Part};
+use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, Verdict};
 use crosswind_path::Side;
 use crosswind_units::Instant;
@@ -11,14 +11,14 @@ use crosswind_units::Instant;
 /// Datagrams between two ports.
 pub struct Datagrams<'a> {
     packets: Vec<&'a PacketRecord>,
-    ways: [Way<'a>; 2],
+    ways: [DirectionState<'a>; 2],
     hosts: Hosts,
 }
 
 impl<'a> Datagrams<'a> {
     /// They are in the order of entering.
     pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
-        let ways = Side::BOTH.map(|side| Way::new(&packets, side));
+        let ways = Side::BOTH.map(|side| DirectionState::new(&packets, side));
         Self { packets, ways, hosts }
     }
 
@@ -31,7 +31,7 @@ impl<'a> Datagrams<'a> {
         let (from, to) = span(&self.packets);
         let last = self.packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered));
         let opener = self.packets.first().map_or(Side::Forward, |it| it.side);
-        self.go(Trail::new(from, to, opener).merging(), last, links)
+        self.go(CriticalPath::new(from, to, opener).merging(), last, links)
     }
 
     /// When the client's latest datagram at `at` came.
@@ -40,16 +40,16 @@ impl<'a> Datagrams<'a> {
     }
 
     /// Attributes `[from, to]` backwards, for a client with its answer, the last arrival by `answered`, at `to`.
-    pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
-        let mut trail = Trail::new(from, to, Side::Reverse);
+    pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
+        let mut trail = CriticalPath::new(from, to, Side::Reverse);
         let last = self.ways[Side::Reverse as usize].last_arrival(answered);
         if let Some((at, _)) = last {
-            trail.name(at, Part::ClientHost, Place::Client, None, 0);
+            trail.name(at, DelayCause::ClientHost, Place::Client, None, 0);
         }
         self.go(trail, last.map(|it| it.1), links).pieces
     }
 
-    fn go(&self, mut trail: Trail, last: Option<&'a PacketRecord>, links: &Links<'a>) -> Walked {
+    fn go(&self, mut trail: CriticalPath, last: Option<&'a PacketRecord>, links: &Links<'a>) -> Walked {
         let (mut turns, mut step) = (0, last);
         // Without path delay, datagrams might be each other's cause.
         for _ in 0..2 * self.packets.len() {
@@ -67,12 +67,12 @@ impl<'a> Datagrams<'a> {
                 (Some(before), arrived) if arrived.is_none_or(|(at, _)| before.entered >= at) => {
                     let waited = at.saturating_since(before.entered) > self.hosts.promptness;
                     let lost = waited && (is_lost(before) || other.has_lost(before.entered, at));
-                    let part = if lost { Part::DatagramLoss } else { Part::sender(side) };
+                    let part = if lost { DelayCause::DatagramLoss } else { DelayCause::sender(side) };
                     trail.name(before.entered, part, here, Some(before), 0);
                     Some(before)
                 }
                 (_, Some((came, cause))) => {
-                    trail.name(came, Part::sender(side), here, Some(sent), 0);
+                    trail.name(came, DelayCause::sender(side), here, Some(sent), 0);
                     turns += 1;
                     Some(cause)
                 }
@@ -88,14 +88,14 @@ pub fn is_lost(packet: &PacketRecord) -> bool {
 }
 
 /// One direction's datagrams.
-struct Way<'a> {
+struct DirectionState<'a> {
     /// In the order of entering.
     sent: Vec<&'a PacketRecord>,
     /// In order of arrival.
     arrived: Vec<(Instant, &'a PacketRecord)>,
 }
 
-impl<'a> Way<'a> {
+impl<'a> DirectionState<'a> {
     fn new(packets: &[&'a PacketRecord], side: Side) -> Self {
         let sent: Vec<_> = packets.iter().copied().filter(|it| it.side == side && it.copy == 0).collect();
         let came = packets.iter().copied().filter(|it| it.side == side && it.flipped_bit.is_none());

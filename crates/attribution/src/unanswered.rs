@@ -1,8 +1,8 @@
 //! Unanswered flows. They last longer than their packets: something waited for the answer.
 
-use crate::Part;
+use crate::DelayCause;
+use crate::critical_path::{Interval, PacketId, Place};
 use crate::flow::{Beginning, Flow, Waits};
-use crate::trail::{PacketId, Piece, Place};
 use crate::udp::is_lost;
 use crosswind_ledger::{PacketRecord, TCP_SYN, UDP};
 use crosswind_path::Side;
@@ -59,13 +59,13 @@ pub fn extend(flows: &mut [Flow], packets: &[PacketRecord], end: Instant) {
             Some(Waits::Syn { until, last }) => {
                 let entered = &entered[flow.opened as usize];
                 let next = entered.get(entered.partition_point(|&at| at <= flow.to)).copied();
-                (until.min(end).min(next.unwrap_or(end)), Part::SynTimer, last)
+                (until.min(end).min(next.unwrap_or(end)), DelayCause::SynTimer, last)
             }
             // The same question, from another port.
             Some(Waits::Datagram { last }) => {
                 let asked = &questions[&flow.question()];
                 let Some(&next) = asked.get(asked.partition_point(|&at| at <= flow.to)) else { continue };
-                (next, Part::DatagramLoss, last)
+                (next, DelayCause::DatagramLoss, last)
             }
             None => continue,
         };
@@ -82,7 +82,7 @@ impl Flow {
     }
 
     /// Adds a wait for the answer to its packet `last`.
-    fn wait(&mut self, until: Instant, part: Part, last: PacketId) {
+    fn wait(&mut self, until: Instant, part: DelayCause, last: PacketId) {
         if until <= self.to {
             return;
         }
@@ -97,7 +97,7 @@ impl Flow {
             before.to = until;
         } else {
             let place = Place::sender(data);
-            self.pieces.push(Piece { from, to: until, part, place, packet: Some(last), count: 0, data });
+            self.pieces.push(Interval { from, to: until, part, place, packet: Some(last), count: 0, data });
         }
     }
 }

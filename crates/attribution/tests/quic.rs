@@ -3,7 +3,7 @@
 mod common;
 
 use common::NO_HTTP;
-use crosswind_attribution::{Attribution, Hosts, Leg, Part};
+use crosswind_attribution::{Attribution, DelayCause, Hosts, MessageTransit};
 use crosswind_ledger::{DropCause, Headers, PacketRecord, Position, QuicLog, QuicSpace, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Instant};
@@ -101,18 +101,18 @@ impl Wire {
         self.add(Side::Reverse, us, true, frames);
     }
 
-    fn pieces(&self, leg: Leg) -> Vec<(Part, u64, u32)> {
-        let pieces = Attribution::new(&self.packets, &self.logs, &NO_HTTP, HOSTS).leg(leg);
+    fn pieces(&self, transit: MessageTransit) -> Vec<(DelayCause, u64, u32)> {
+        let pieces = Attribution::new(&self.packets, &self.logs, &NO_HTTP, HOSTS).transit(transit);
         let ends: Vec<_> = pieces.iter().map(|it| it.to).collect();
         let begins: Vec<_> = pieces.iter().map(|it| it.from).collect();
-        assert_eq!([&[leg.written][..], &ends].concat(), [&begins[..], &[leg.received]].concat());
+        assert_eq!([&[transit.written][..], &ends].concat(), [&begins[..], &[transit.received]].concat());
         assert!(pieces.iter().all(|it| it.from < it.to));
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
     }
 
     /// A message to the server on stream 0, ending at `end` bytes.
-    fn forward(&self, written: u64, received: u64, bytes: u64, end: u64) -> Vec<(Part, u64, u32)> {
-        self.pieces(Leg {
+    fn forward(&self, written: u64, received: u64, bytes: u64, end: u64) -> Vec<(DelayCause, u64, u32)> {
+        self.pieces(MessageTransit {
             side: Side::Forward,
             client_port: PORT,
             written: at(written),
@@ -125,7 +125,7 @@ impl Wire {
     }
 }
 
-const FLIGHT: (Part, u64, u32) = (Part::PropagationForward, TRIP_US, 0);
+const FLIGHT: (DelayCause, u64, u32) = (DelayCause::PropagationForward, TRIP_US, 0);
 
 #[test]
 fn a_range_that_is_sent_again_was_lost_and_what_arrived_before_says_how_that_was_known() {
@@ -137,14 +137,14 @@ fn a_range_that_is_sent_again_was_lost_and_what_arrived_before_says_how_that_was
     }
     threshold.server(11_003, &ack(3));
     threshold.client(12_003, true, &stream(0, 0, 100));
-    assert_eq!(threshold.forward(10_000, 13_003, 100, 100), [(Part::PacketThreshold, 2003, 0), FLIGHT]);
+    assert_eq!(threshold.forward(10_000, 13_003, 100, 100), [(DelayCause::PacketThreshold, 2003, 0), FLIGHT]);
 
     let mut time = Wire::new();
     time.client(10_000, false, &stream(0, 0, 100));
     time.client(10_001, true, &stream(4, 0, 100));
     time.server(11_001, &ack(1));
     time.client(12_250, true, &stream(0, 0, 100));
-    assert_eq!(time.forward(10_000, 13_250, 100, 100), [(Part::TimeThreshold, 2250, 0), FLIGHT]);
+    assert_eq!(time.forward(10_000, 13_250, 100, 100), [(DelayCause::TimeThreshold, 2250, 0), FLIGHT]);
 
     // Two probes, and the second arrives; its acknowledgement tells of the message's earlier loss.
     let mut probed = Wire::new();
@@ -153,14 +153,14 @@ fn a_range_that_is_sent_again_was_lost_and_what_arrived_before_says_how_that_was
     probed.client(100_000, true, &PING);
     probed.server(101_000, &ack(2));
     probed.client(102_000, true, &stream(0, 0, 100));
-    let expected = [(Part::ProbeTimer, 90_000, 2), (Part::TimeThreshold, 2000, 0), FLIGHT];
+    let expected = [(DelayCause::ProbeTimer, 90_000, 2), (DelayCause::TimeThreshold, 2000, 0), FLIGHT];
     assert_eq!(probed.forward(10_000, 103_000, 100, 100), expected);
 
     // A probe that carries it again.
     let mut carried = Wire::new();
     carried.client(10_000, false, &stream(0, 0, 100));
     carried.client(40_000, true, &stream(0, 0, 100));
-    assert_eq!(carried.forward(10_000, 41_000, 100, 100), [(Part::ProbeTimer, 30_000, 1), FLIGHT]);
+    assert_eq!(carried.forward(10_000, 41_000, 100, 100), [(DelayCause::ProbeTimer, 30_000, 1), FLIGHT]);
 }
 
 #[test]
@@ -178,10 +178,10 @@ fn what_is_known_to_be_lost_and_does_not_fit_the_window_waits_for_the_window() {
     wire.server(19_500, &ack(4));
     wire.client(20_500, true, &stream(0, 100, 100));
     let expected = [
-        (Part::TimeThreshold, 3500, 0),
-        (Part::CongestionWindow, 1000, 0),
-        (Part::DelayedAcknowledgement, 5000, 0),
-        (Part::CongestionWindow, 1000, 0),
+        (DelayCause::TimeThreshold, 3500, 0),
+        (DelayCause::CongestionWindow, 1000, 0),
+        (DelayCause::DelayedAcknowledgement, 5000, 0),
+        (DelayCause::CongestionWindow, 1000, 0),
         FLIGHT,
     ];
     assert_eq!(wire.forward(10_000, 21_500, 200, 200), expected);
@@ -198,13 +198,13 @@ fn flow_control_is_told_from_the_congestion_window_by_what_ended_the_wait() {
     };
     let of = |part| vec![(part, TRIP_US, 0), (part, TRIP_US, 0), FLIGHT];
     // A stream may have 1000 bytes, all together 2000.
-    assert_eq!(held(&[ack(0), max_stream_data(0, 5000)].concat(), 1000), of(Part::StreamWindow));
-    assert_eq!(held(&[max_data(5000), ack(0)].concat(), 2000), of(Part::ConnectionWindow));
+    assert_eq!(held(&[ack(0), max_stream_data(0, 5000)].concat(), 1000), of(DelayCause::StreamWindow));
+    assert_eq!(held(&[max_data(5000), ack(0)].concat(), 2000), of(DelayCause::ConnectionWindow));
     // Limits not yet reached held nothing back.
-    assert_eq!(held(&[ack(0), max_stream_data(0, 5000)].concat(), 900), of(Part::CongestionWindow));
-    assert_eq!(held(&ack(0), 500), of(Part::CongestionWindow));
+    assert_eq!(held(&[ack(0), max_stream_data(0, 5000)].concat(), 900), of(DelayCause::CongestionWindow));
+    assert_eq!(held(&ack(0), 500), of(DelayCause::CongestionWindow));
     // No arrival tells its cause.
-    assert_eq!(held(&max_data(5000), 500), [(Part::Pacing, 2000, 0), FLIGHT]);
+    assert_eq!(held(&max_data(5000), 500), [(DelayCause::Pacing, 2000, 0), FLIGHT]);
 }
 
 #[test]
@@ -214,8 +214,8 @@ fn a_message_waits_for_earlier_bytes_of_its_stream_alone() {
     wire.client(12_000, true, &stream(0, 100, 100));
     wire.client(12_000, true, &stream(4, 0, 100));
     wire.client(14_250, true, &stream(0, 0, 100));
-    assert_eq!(wire.forward(12_000, 15_250, 100, 200), [FLIGHT, (Part::HeadOfLine, 2250, 0)]);
-    let other = Leg {
+    assert_eq!(wire.forward(12_000, 15_250, 100, 200), [FLIGHT, (DelayCause::HeadOfLine, 2250, 0)]);
+    let other = MessageTransit {
         side: Side::Forward,
         client_port: PORT,
         written: at(12_000),
@@ -231,7 +231,7 @@ fn a_message_waits_for_earlier_bytes_of_its_stream_alone() {
 #[test]
 fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
     let until = |wire: &Wire, received| {
-        wire.pieces(Leg {
+        wire.pieces(MessageTransit {
             side: Side::Forward,
             client_port: PORT,
             written: at(10_000),
@@ -246,22 +246,22 @@ fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
     wire.client(10_000, true, &stream(0, 0, 100));
     wire.client(10_001, false, &stream(0, 100, 100));
     // Successors tell how the loss will be detected.
-    for (number, part) in [(2, Part::Unknown), (3, Part::TimeThreshold), (4, Part::TimeThreshold)] {
-        assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (part, 1499, 0)]);
+    for (number, part) in [(2, DelayCause::Unknown), (3, DelayCause::TimeThreshold), (4, DelayCause::TimeThreshold)] {
+        assert_eq!(until(&wire, 11_500), [(DelayCause::ClientHost, 1, 0), (part, 1499, 0)]);
         wire.client(10_000 + number, true, &stream(0, 100 * number as u16, 100));
     }
-    assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 1499, 0)]);
+    assert_eq!(until(&wire, 11_500), [(DelayCause::ClientHost, 1, 0), (DelayCause::PacketThreshold, 1499, 0)]);
     wire.server(11_004, &ack(4));
     wire.client(12_004, true, &stream(0, 100, 100));
-    assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 1499, 0)]);
-    let recovered = [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 2003, 0)];
-    assert_eq!(until(&wire, 12_500), [&recovered[..], &[(Part::PropagationForward, 496, 0)]].concat());
+    assert_eq!(until(&wire, 11_500), [(DelayCause::ClientHost, 1, 0), (DelayCause::PacketThreshold, 1499, 0)]);
+    let recovered = [(DelayCause::ClientHost, 1, 0), (DelayCause::PacketThreshold, 2003, 0)];
+    assert_eq!(until(&wire, 12_500), [&recovered[..], &[(DelayCause::PropagationForward, 496, 0)]].concat());
     // Everything sent is there; until acknowledged, a window or pacing may hold the rest back.
-    assert_eq!(until(&wire, 14_000), [&recovered[..], &[FLIGHT, (Part::Unknown, 996, 0)]].concat());
+    assert_eq!(until(&wire, 14_000), [&recovered[..], &[FLIGHT, (DelayCause::Unknown, 996, 0)]].concat());
     wire.server(13_004, &ack(5));
-    assert_eq!(until(&wire, 15_000), [&recovered[..], &[FLIGHT, (Part::ClientHost, 1996, 0)]].concat());
+    assert_eq!(until(&wire, 15_000), [&recovered[..], &[FLIGHT, (DelayCause::ClientHost, 1996, 0)]].concat());
     wire.client(14_004, true, &stream(0, 500, 500));
-    assert_eq!(until(&wire, 16_000).last(), Some(&(Part::StreamWindow, 996, 0)));
+    assert_eq!(until(&wire, 16_000).last(), Some(&(DelayCause::StreamWindow, 996, 0)));
 }
 
 #[test]
@@ -277,12 +277,12 @@ fn of_what_is_not_known_nothing_is_said() {
     };
     assert_eq!(attempt(77, size), [FLIGHT]);
     // Another datagram, and one with another size.
-    assert_eq!(attempt(78, size), [(Part::Unknown, TRIP_US, 0)]);
-    assert_eq!(attempt(77, size + 1), [(Part::Unknown, TRIP_US, 0)]);
+    assert_eq!(attempt(78, size), [(DelayCause::Unknown, TRIP_US, 0)]);
+    assert_eq!(attempt(77, size + 1), [(DelayCause::Unknown, TRIP_US, 0)]);
     // A stream never sent, and bytes that did not arrive.
     let mut wire = Wire::new();
     wire.client(10_000, false, &frames);
-    assert_eq!(wire.forward(10_000, 11_000, 100, 100), [(Part::Unknown, 1000, 0)]);
+    assert_eq!(wire.forward(10_000, 11_000, 100, 100), [(DelayCause::Unknown, 1000, 0)]);
 }
 
 #[test]
@@ -330,6 +330,6 @@ proptest! {
         }
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        wire.pieces(Leg { side, client_port: PORT, written, received, bytes, position, alone, timed });
+        wire.pieces(MessageTransit { side, client_port: PORT, written, received, bytes, position, alone, timed });
     }
 }

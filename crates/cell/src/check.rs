@@ -82,7 +82,7 @@ fn answer(index: usize, cell: Result<Cell, CellError>) -> Result<Answer, CellErr
     match cell {
         Ok(cell) => {
             let (demand, exact) = (cell.demand(), cell.is_exact());
-            let warnings = cell.foreseen().iter().map(Warning::report).collect();
+            let warnings = cell.preflight().iter().map(Warning::report).collect();
             let cell = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
             Ok(Answer::Checked(Box::new(Checked { index, cell, demand, exact, warnings })))
         }

@@ -4,7 +4,7 @@ use crate::CellError;
 use crate::pieces::ConnectionPiece;
 use crate::spent::ns;
 use crate::table::write_table;
-use crosswind_attribution::{Flow, Hosts, Part, Quic, flows};
+use crosswind_attribution::{DelayCause, Flow, Hosts, Quic, flows};
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
 use crosswind_ledger::{Column, PacketRecord, QuicLog, Row, TCP};
 use crosswind_path::Side;
@@ -112,7 +112,7 @@ impl Row for ConnectionRow {
 pub struct ConnectionPart {
     connection: u64,
     data: Side,
-    part: Part,
+    part: DelayCause,
     time: Duration,
     times: Option<u32>,
     window_bytes: Option<u64>,
@@ -167,7 +167,7 @@ pub fn write_connections(
 
 fn parts(row: &ConnectionRow) -> Vec<ConnectionPart> {
     let of_side = |data: Side| {
-        let by_part = Part::ALL.iter().zip(row.flow.spent[data as usize]);
+        let by_part = DelayCause::ALL.iter().zip(row.flow.spent[data as usize]);
         by_part.filter(|it| it.1 > Duration::ZERO).map(move |(&part, time)| {
             let window = row.flow.windows.iter().find(|it| it.data == data && it.part == part);
             ConnectionPart {

@@ -1,6 +1,6 @@
 //! Running a cell's flows beside the workload.
 
-use crate::between::Between;
+use crate::between_hosts::Network;
 use crate::flow::{Flow, instances};
 use crate::result::{FlowReport, SampleCounts};
 use crate::{Cell, CellError};
@@ -15,14 +15,14 @@ use std::thread::ScopedJoinHandle;
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
 /// A finished flow.
-pub struct Ran {
+pub struct FlowOutcome {
     pub report: FlowReport,
     pub samples: Vec<Sample>,
     /// Its ends' notes for readers.
     pub warnings: Vec<Warning>,
 }
 
-impl Ran {
+impl FlowOutcome {
     /// Why it achieved nothing, if so.
     pub fn failure(&self) -> Option<Warning> {
         let samples = &self.report.samples;
@@ -32,8 +32,8 @@ impl Ran {
 }
 
 /// For flows without a common time, beside a workload of `elapsed`: the last to begin, and one that had ended before.
-pub fn apart(flows: &[Ran], elapsed: Duration) -> Option<Warning> {
-    let name = |ran: &Ran| ran.report.name.clone();
+pub fn apart(flows: &[FlowOutcome], elapsed: Duration) -> Option<Warning> {
+    let name = |ran: &FlowOutcome| ran.report.name.clone();
     if let Some(never) = flows.iter().find(|it| it.report.began_ns.is_none()) {
         return Some(Warning::FlowsApart { last: name(never), ended: None });
     }
@@ -44,22 +44,22 @@ pub fn apart(flows: &[Ran], elapsed: Duration) -> Option<Warning> {
 }
 
 /// The flows' resources.
-pub struct Ground<'a> {
+pub struct FlowContext<'a> {
     pub cell: &'a Cell,
     pub testbed: &'a Testbed,
     pub threads: &'a Threads,
     pub zero: Instant,
-    pub between: &'a dyn Between,
+    pub between: &'a dyn Network,
     pub virtual_time: bool,
     pub deadline: std::time::Instant,
     pub key_logs: Option<&'a KeyLogs>,
 }
 
 pub struct Running<'scope> {
-    flows: Vec<ScopedJoinHandle<'scope, Result<Ran, CellError>>>,
+    flows: Vec<ScopedJoinHandle<'scope, Result<FlowOutcome, CellError>>>,
 }
 
-impl Ground<'_> {
+impl FlowContext<'_> {
     pub fn end(&self, endings: &[Ending]) {
         let now = self.testbed.clock.now();
         for ending in endings {
@@ -105,7 +105,7 @@ impl Ground<'_> {
         number: u16,
         ending: &Ending,
         settings: Settings,
-    ) -> Result<Ran, CellError> {
+    ) -> Result<FlowOutcome, CellError> {
         let clock = self.testbed.clock;
         let at = |ns| self.zero + Duration::from_nanos(ns);
         let port = self.between.port_of_flow(number);
@@ -159,13 +159,13 @@ impl Ground<'_> {
             client_socket,
             server_socket,
         };
-        Ok(Ran { report, samples, warnings: measured.warnings })
+        Ok(FlowOutcome { report, samples, warnings: measured.warnings })
     }
 }
 
 impl Running<'_> {
     /// Waits until all have ended.
-    pub fn join(self) -> Result<Vec<Ran>, CellError> {
+    pub fn join(self) -> Result<Vec<FlowOutcome>, CellError> {
         // All are joined before the first error counts.
         let ended: Vec<_> = self.flows.into_iter().map(ScopedJoinHandle::join).collect();
         ended.into_iter().map(|ran| ran.map_err(|_| CellError::internal("a flow panicked"))?).collect()

@@ -1,6 +1,6 @@
 //! One cell of an experiment: read, check, run, report. The protocol is in `docs/cell-protocol.md`.
 
-mod between;
+mod between_hosts;
 mod cell;
 mod check;
 mod connections;
@@ -11,11 +11,11 @@ mod event;
 mod files;
 mod flow;
 mod flows;
-mod foreseen;
+mod message_drops;
 pub mod network;
-mod own_drops;
 pub mod peer;
 mod pieces;
+mod preflight;
 mod processor_time;
 mod recorded_packets;
 mod result;

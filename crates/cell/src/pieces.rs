@@ -1,6 +1,6 @@
 //! The intervals of an exchange's or a connection's time.
 
-use crosswind_attribution::Piece;
+use crosswind_attribution::Interval;
 use crosswind_ledger::Values::{Text, Time, U32, U64};
 use crosswind_ledger::{Column, Row};
 
@@ -13,11 +13,11 @@ pub type ConnectionPiece = NumberedPiece<true>;
 #[derive(Debug)]
 pub struct NumberedPiece<const OF_CONNECTION: bool> {
     number: u64,
-    piece: Piece,
+    piece: Interval,
 }
 
 impl<const OF_CONNECTION: bool> NumberedPiece<OF_CONNECTION> {
-    pub const fn new(number: u64, piece: Piece) -> Self {
+    pub const fn new(number: u64, piece: Interval) -> Self {
         Self { number, piece }
     }
 

@@ -1,12 +1,12 @@
 //! Runs one cell: builds the hosts and the path, runs the workload, closes the books.
 
-use crate::between::{Between, between};
+use crate::between_hosts::{Network, between};
 use crate::connections::write_connections;
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
 use crate::flow::ports;
-use crate::flows::{Ground, INTERVAL, Ran, apart};
-use crate::own_drops::count_own_drops;
+use crate::flows::{FlowContext, FlowOutcome, INTERVAL, apart};
+use crate::message_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::spent::{Known, hosts, write_spent};
@@ -19,12 +19,12 @@ use crosswind_ledger::{
     Wanted,
 };
 use crosswind_netem::{NetemReport, QdiscChange};
+use crosswind_quic_decrypt::{KeptDatagrams, KeyLog, Opener};
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{
     Http2Windows, HttpEnds, Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets,
 };
 use crosswind_units::{Instant, Seed};
-use crosswind_unseal::{KeptDatagrams, KeyLog, Opener};
 use crosswind_workload::{Context, Measured, TrafficPattern, Warning, WorkloadConfig};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,7 +100,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let written = files.finish()?;
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(flows.iter_mut().flat_map(|ran| std::mem::take(&mut ran.warnings)));
-    measured.warnings.extend(cell.foreseen().into_iter().chain(flows.iter().filter_map(Ran::failure)));
+    measured.warnings.extend(cell.preflight().into_iter().chain(flows.iter().filter_map(FlowOutcome::failure)));
     if cell.flows_apart().is_none() {
         measured.warnings.extend(apart(&flows, elapsed));
     }
@@ -274,7 +274,7 @@ struct Machine {
 
 impl Machine {
     /// In virtual time nothing is late, and locking takes a tenth of a second visible only to the machine's clock.
-    fn prepare(between: &dyn Between) -> Result<Self, CellError> {
+    fn prepare(between: &dyn Network) -> Result<Self, CellError> {
         let virtual_time = between.is_in_virtual_time()?;
         let may_disturb = between.is_built() && !virtual_time;
         let memory_locked = may_disturb && realtime::lock_memory();
@@ -347,7 +347,7 @@ fn missing(packets: u64) -> Option<Warning> {
 fn write_tables(
     cell: &Cell,
     measured: &Measured,
-    flows: Vec<Ran>,
+    flows: Vec<FlowOutcome>,
     intervals: Option<&Vec<FlowInterval>>,
     zero: Instant,
 ) -> Result<Vec<FlowReport>, CellError> {
@@ -370,7 +370,7 @@ fn write_tables(
 /// A running workload.
 struct Run<'a> {
     cell: &'a Cell,
-    between: &'a dyn Between,
+    between: &'a dyn Network,
     testbed: &'a Testbed,
     threads: &'a Threads,
     zero: Instant,
@@ -383,13 +383,16 @@ struct Run<'a> {
 impl Run<'_> {
     /// Runs the workload on a thread of its own, and reports its progress meanwhile. Returns also how much longer its
     /// exchanges were than alone.
-    fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<(Measured, Vec<Ran>, Option<ExchangeDelay>), CellError> {
+    fn measure(
+        &self,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(Measured, Vec<FlowOutcome>, Option<ExchangeDelay>), CellError> {
         let progress = crosswind_workload::Progress::default();
         let workload = &self.cell.workload;
         let (peers, told) = (workload.peers().clone(), workload.settings_for_peers());
         let settings = self.settings()?;
         let Self { cell, between, testbed, threads, zero, virtual_time, deadline, key_logs, .. } = *self;
-        let ground = Ground { cell, testbed, threads, zero, between, virtual_time, deadline, key_logs };
+        let ground = FlowContext { cell, testbed, threads, zero, between, virtual_time, deadline, key_logs };
         let endings = ground.endings();
         let context = Context::new(self.testbed, settings.clone(), &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())

@@ -1,7 +1,7 @@
 //! Exchanges' time by cause.
 
 use crate::{Cell, CellError, pieces::ExchangePiece, table::write_table};
-use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece, Place, with_parts};
+use crosswind_attribution::{Attribution, DelayCause, Hosts, Interval, MessageTransit, Place, with_parts};
 use crosswind_host::{Qdisc, Readback};
 use crosswind_ledger::Values::{Length, U64};
 use crosswind_ledger::{Column, HttpEnd, PacketRecord, Position, QuicLog, Row};
@@ -23,7 +23,7 @@ const FIRST: usize = 1000;
 pub struct Spent {
     exchange: u64,
     whole: Duration,
-    by_part: [Duration; Part::ALL.len()],
+    by_part: [Duration; DelayCause::ALL.len()],
 }
 
 macro_rules! columns {
@@ -35,7 +35,7 @@ macro_rules! columns {
                 Length(|row| ns(row.whole)),
                 "All of its time, which is the sum of its parts: from asking for the connection that it opened, or from sending, to its end.",
             ),
-            $(Column::required(concat!($name, "_ns"), Length(|row| ns(row.by_part[Part::$variant as usize])), $help),)*
+            $(Column::required(concat!($name, "_ns"), Length(|row| ns(row.by_part[DelayCause::$variant as usize])), $help),)*
         ]
     };
 }
@@ -92,7 +92,7 @@ pub fn write_spent(
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Some(pieces) };
         let (from, to) = (first.from, last.to);
         let is_cut_off = known.until.is_some_and(|until| to > until);
-        Some(if is_cut_off { vec![piece(from, to, Part::Unknown, Place::Client)] } else { pieces })
+        Some(if is_cut_off { vec![piece(from, to, DelayCause::Unknown, Place::Client)] } else { pieces })
     };
     let mut parts = Vec::with_capacity(measured.samples.len());
     for sample in &measured.samples {
@@ -122,8 +122,8 @@ fn worth_keeping(parts: &[Spent]) -> Vec<u64> {
 }
 
 impl Spent {
-    fn new(exchange: u64, pieces: &[Piece]) -> Self {
-        let mut by_part = [Duration::ZERO; Part::ALL.len()];
+    fn new(exchange: u64, pieces: &[Interval]) -> Self {
+        let mut by_part = [Duration::ZERO; DelayCause::ALL.len()];
         for piece in pieces {
             let part = &mut by_part[piece.part as usize];
             *part += piece.to.saturating_since(piece.from);
@@ -203,7 +203,7 @@ fn pieces(
     sample: &Sample,
     objects: &[&PageObject],
     traffic: Traffic,
-) -> Option<Vec<Piece>> {
+) -> Option<Vec<Interval>> {
     if sample.outcome != crosswind_transport::Outcome::Ok {
         return None;
     }
@@ -220,8 +220,8 @@ fn pieces(
         return Some(known.unwrap_or_else(|| attribution.exchange(None, began, ended)));
     }
     let mut trail = Vec::new();
-    let leg = |side: Side, written, received, bytes| match sample.client_port {
-        Some(client_port) => attribution.leg(Leg {
+    let transit = |side: Side, written, received, bytes| match sample.client_port {
+        Some(client_port) => attribution.transit(MessageTransit {
             side,
             client_port,
             written,
@@ -242,24 +242,24 @@ fn pieces(
             last.to = last.to.min(began);
         }
         if opened < began {
-            trail.extend(leg(Side::Forward, opened, began, 1));
+            trail.extend(transit(Side::Forward, opened, began, 1));
             // A client that counts for a time begins with the first message: on its way since the request was there, or
             // since the beginning without one.
-            let is_answer = |part| matches!(part, Part::ServerHost | Part::Unknown);
+            let is_answer = |part| matches!(part, DelayCause::ServerHost | DelayCause::Unknown);
             let asked = trail.pop_if(|it| traffic.timed == Some(Side::Reverse) && is_answer(it.part));
             if let Some(asked) = asked {
-                trail.extend(leg(Side::Reverse, asked.from, began, 1));
+                trail.extend(transit(Side::Reverse, asked.from, began, 1));
             }
         }
     }
     match (traffic.one_way, sample.server_received, sample.server_sent) {
-        (Some(side), ..) => trail.extend(leg(side, began, ended, sample.received_bytes)),
+        (Some(side), ..) => trail.extend(transit(side, began, ended, sample.received_bytes)),
         (None, Some(received), Some(sent)) if began <= received && received <= sent && sent <= ended => {
-            trail.extend(leg(Side::Forward, began, received, sample.sent_bytes));
+            trail.extend(transit(Side::Forward, began, received, sample.sent_bytes));
             if received < sent {
-                trail.push(piece(received, sent, Part::ServerHost, Place::Server));
+                trail.push(piece(received, sent, DelayCause::ServerHost, Place::Server));
             }
-            trail.extend(leg(Side::Reverse, sent, ended, sample.received_bytes));
+            trail.extend(transit(Side::Reverse, sent, ended, sample.received_bytes));
         }
         _ => trail.extend(attribution.exchange(sample.client_port, began, ended)),
     }
@@ -268,14 +268,14 @@ fn pieces(
 
 /// A page's intervals: back from the last object to the one its request waited for, and so on to the document and its
 /// connection.
-fn page(attribution: &Attribution<'_>, began: Instant, ended: Instant, objects: &[&PageObject]) -> Vec<Piece> {
+fn page(attribution: &Attribution<'_>, began: Instant, ended: Instant, objects: &[&PageObject]) -> Vec<Interval> {
     let mut before = vec![];
     let mut at = ended;
     let last_by = |time: Instant, is_wanted: &dyn Fn(&PageObject, Instant) -> bool| {
         let there = objects.iter().filter_map(|it| Some((it.received?, *it)));
         there.filter(|&(received, it)| received <= time && is_wanted(it, received)).max_by_key(|it| it.0)
     };
-    let host = |from: Instant, to: Instant| (from < to).then(|| piece(from, to, Part::ClientHost, Place::Client));
+    let host = |from: Instant, to: Instant| (from < to).then(|| piece(from, to, DelayCause::ClientHost, Place::Client));
     let mut next = last_by(ended, &|_, _| true);
     while let Some((received, object)) = next
         && let Some(sent) = object.sent.filter(|&sent| sent < at)
@@ -298,37 +298,46 @@ fn page(attribution: &Attribution<'_>, began: Instant, ended: Instant, objects: 
             last_by(at.min(object.queued), &|_, _| true)
         });
     }
-    let mut all: Vec<Piece> = host(began, at).into_iter().chain(before.into_iter().rev().flatten()).collect();
+    let mut all: Vec<Interval> = host(began, at).into_iter().chain(before.into_iter().rev().flatten()).collect();
     if all.is_empty() && began < ended {
-        all.push(piece(began, ended, Part::Unknown, Place::Client));
+        all.push(piece(began, ended, DelayCause::Unknown, Place::Client));
     }
     all
 }
 
 /// The pieces of an object: its request, and its answer.
-fn loaded(attribution: &Attribution<'_>, object: &PageObject, sent: Instant, received: Instant) -> Vec<Piece> {
+fn loaded(attribution: &Attribution<'_>, object: &PageObject, sent: Instant, received: Instant) -> Vec<Interval> {
     let (Some(client_port), Some(Position::Stream { stream, .. })) = (object.client_port, object.position) else {
-        return vec![piece(sent, received, Part::Unknown, Place::Client)];
+        return vec![piece(sent, received, DelayCause::Unknown, Place::Client)];
     };
     let Some(asked) = attribution.request_arrival(client_port, stream, received).filter(|&asked| asked >= sent) else {
-        return vec![piece(sent, received, Part::Unknown, Place::Client)];
+        return vec![piece(sent, received, DelayCause::Unknown, Place::Client)];
     };
-    let leg = |side, written, received, bytes| {
+    let transit = |side, written, received, bytes| {
         let position = object.position;
-        attribution.leg(Leg { side, client_port, written, received, bytes, position, alone: false, timed: false })
+        attribution.transit(MessageTransit {
+            side,
+            client_port,
+            written,
+            received,
+            bytes,
+            position,
+            alone: false,
+            timed: false,
+        })
     };
-    [leg(Side::Forward, sent, asked, 1), leg(Side::Reverse, asked, received, object.bytes)].concat()
+    [transit(Side::Forward, sent, asked, 1), transit(Side::Reverse, asked, received, object.bytes)].concat()
 }
 
 /// The steps of a connection's setup, done at `done`.
-fn set_up(attribution: &Attribution<'_>, client_port: Option<u16>, setup: SetupTimes, done: Instant) -> Vec<Piece> {
+fn set_up(attribution: &Attribution<'_>, client_port: Option<u16>, setup: SetupTimes, done: Instant) -> Vec<Interval> {
     let began = Instant::from_nanos(done.as_nanos().saturating_sub(setup.total_ns));
     let mut at = began;
     let mut pieces = Vec::new();
     let mut add = |length: u64, part, count| {
         let to = at + Duration::from_nanos(length);
         if to > at {
-            pieces.push(Piece { count, ..piece(at, to, part, Place::Client) });
+            pieces.push(Interval { count, ..piece(at, to, part, Place::Client) });
         }
         at = to;
     };
@@ -337,16 +346,16 @@ fn set_up(attribution: &Attribution<'_>, client_port: Option<u16>, setup: SetupT
             attribution.syn_timer(port, began, began + Duration::from_nanos(transport))
         });
         let waited = waited.as_nanos().min(transport);
-        add(waited, Part::SynTimer, count);
-        add(transport - waited, Part::TcpHandshake, 0);
+        add(waited, DelayCause::SynTimer, count);
+        add(transport - waited, DelayCause::TcpHandshake, 0);
     }
-    add(setup.security_ns.unwrap_or(0), Part::SecurityHandshake, 0);
-    add(setup.upgrade_ns.unwrap_or(0), Part::UpgradeHandshake, 0);
+    add(setup.security_ns.unwrap_or(0), DelayCause::SecurityHandshake, 0);
+    add(setup.upgrade_ns.unwrap_or(0), DelayCause::UpgradeHandshake, 0);
     let known = [setup.transport_ns, setup.security_ns, setup.upgrade_ns].into_iter().flatten().sum::<u64>();
-    add(setup.total_ns.saturating_sub(known), Part::ClientHost, 0);
+    add(setup.total_ns.saturating_sub(known), DelayCause::ClientHost, 0);
     pieces
 }
 
-const fn piece(from: Instant, to: Instant, part: Part, place: Place) -> Piece {
-    Piece { from, to, part, place, packet: None, count: 0, data: Side::Forward }
+const fn piece(from: Instant, to: Instant, part: DelayCause, place: Place) -> Interval {
+    Interval { from, to, part, place, packet: None, count: 0, data: Side::Forward }
 }

@@ -131,13 +131,13 @@ pub struct Testbed {
     payload_clock: Arc<PayloadClock>,
     punctuality: Arc<Punctuality>,
     traffic: Arc<TrafficCounters>,
-    path: Between,
+    path: Connection,
     /// None if the hosts are separate machines, whose devices carry other traffic too.
     drain: Option<Duration>,
 }
 
 /// The network between the hosts.
-enum Between {
+enum Connection {
     Emulator(Emulator),
     KernelEmulator(KernelEmulator),
     Middle(Box<dyn Middle>),
@@ -187,20 +187,20 @@ impl Testbed {
             Backend::Network => return Err(HostError::unsupported("the network that is there", "cannot be built")),
             Backend::Direct => {
                 connect_directly(&client, &server)?;
-                Between::Nothing
+                Connection::Nothing
             }
             Backend::Netem => {
                 let nothing = || HostError::unsupported("cannot build the path", "nothing connects the hosts");
                 let mut middle = settings.middle.take().ok_or_else(nothing)?;
                 middle.connect(&client, &server, DEVICE)?;
-                Between::Middle(middle)
+                Connection::Middle(middle)
             }
             Backend::Tun => start_emulator(&pairs, settings, &cpus, &shared)?,
         };
         for namespace in pairs.iter().flat_map(Pair::namespaces) {
             namespace.run(|| bring_up(mtu, multicast, host.default_qdisc))?;
         }
-        if let Between::Middle(middle) = &path {
+        if let Connection::Middle(middle) = &path {
             middle.bring_up(DEVICE_QUEUE, client_address, server_address)?;
         }
         let address = |own: IpAddr, peer: IpAddr| {
@@ -213,7 +213,7 @@ impl Testbed {
         };
         let readback = addressed(&pairs[0])?;
         pairs[1..].iter().try_for_each(|pair| addressed(pair).map(drop))?;
-        if let Between::Middle(middle) = &mut path {
+        if let Connection::Middle(middle) = &mut path {
             middle.follow([&client, &server])?;
         }
         let Shared { clock, payload_clock, punctuality, traffic } = shared;
@@ -241,7 +241,7 @@ impl Testbed {
             punctuality: Arc::new(Punctuality::new(Duration::ZERO)),
             traffic: Arc::new(TrafficCounters::default()),
             readback: [Readback::of_this_machine(), Readback::default()],
-            path: Between::Nothing,
+            path: Connection::Nothing,
             drain: None,
         })
     }
@@ -258,14 +258,14 @@ impl Testbed {
         };
         let both = || sums(&pairs, || Netlink::connect()?.counters(DEVICE), |a, b| a + b);
         let (report, devices) = match self.path {
-            Between::Emulator(emulator) => (Some(emulator.finish(drain, down)?), both()?),
-            Between::KernelEmulator(emulator) => (Some(emulator.finish(drain, down)?), both()?),
-            Between::Middle(mut middle) => {
+            Connection::Emulator(emulator) => (Some(emulator.finish(drain, down)?), both()?),
+            Connection::KernelEmulator(emulator) => (Some(emulator.finish(drain, down)?), both()?),
+            Connection::Middle(mut middle) => {
                 let (devices, _) = at_rest(|| Ok((both()?, middle.read()?)), all_accounted, drain)?;
                 middle.finish()?;
                 (None, devices)
             }
-            Between::Nothing => (None, at_rest(both, all_received, drain)?),
+            Connection::Nothing => (None, at_rest(both, all_received, drain)?),
         };
         let counted = sums(&pairs, || Ok(Counted::read()), |a, b| a + b)?;
         let dropped_datagrams = counted.map(|host| host.dropped_datagrams);
@@ -275,7 +275,7 @@ impl Testbed {
 
     /// Whether an emulator is between the hosts.
     pub const fn is_emulated(&self) -> bool {
-        matches!(self.path, Between::Emulator(_) | Between::KernelEmulator(_))
+        matches!(self.path, Connection::Emulator(_) | Connection::KernelEmulator(_))
     }
 
     /// Each connection's first and last payload so far; empty without an emulator.
@@ -298,7 +298,7 @@ impl Testbed {
 
     /// Books everything so far.
     fn catch_up(&self) {
-        if let Between::KernelEmulator(emulator) = &self.path {
+        if let Connection::KernelEmulator(emulator) = &self.path {
             emulator.catch_up();
         }
     }
@@ -382,7 +382,7 @@ fn connect_directly(client: &Namespace, server: &Namespace) -> Result<()> {
 }
 
 /// Gives each host a device, and starts the emulator between them.
-fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared: &Shared) -> Result<Between> {
+fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared: &Shared) -> Result<Connection> {
     let place = settings.host.emulator;
     let setup = Setup {
         config: settings.path,
@@ -399,7 +399,7 @@ fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared
     };
     if place != Some(EmulatorPlace::Process) && in_virtual_time() {
         if let Some(path) = KernelPath::open(&setup)? {
-            return KernelEmulator::start(path, pairs, DEVICE, setup).map(Between::KernelEmulator);
+            return KernelEmulator::start(path, pairs, DEVICE, setup).map(Connection::KernelEmulator);
         }
         if place == Some(EmulatorPlace::Kernel) {
             let problem = "has no path, or one of other sources than this program's";
@@ -408,7 +408,7 @@ fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared
         }
     }
     let devices = pairs.iter().map(|pair| pair.read(|| Tun::create(DEVICE))).collect::<Result<_>>()?;
-    Emulator::start(devices, setup).map(Between::Emulator)
+    Emulator::start(devices, setup).map(Connection::Emulator)
 }
 
 /// Configures a host's device and sets it up.

@@ -1,8 +1,8 @@
 //! The server's side of answered messages.
 
 use crate::message::{self, Messages, Sizes};
-use crate::seen::Seen;
 use crate::server::{ServeStream, ServerStream};
+use crate::server_observation::ServerObservation;
 use crosswind_host::Clock;
 use crosswind_transport::Outcome;
 use std::sync::atomic::Ordering;
@@ -53,7 +53,7 @@ impl Answers {
             };
             let (client_port, tag, bytes) = (served.sender_port(), message::read(request), length as u64);
             let position = served.stream.sender.position();
-            served.note(Seen { client_port, tag, first: received, received, sent, bytes, position });
+            served.note(ServerObservation { client_port, tag, first: received, received, sent, bytes, position });
             if served.one_message {
                 return;
             }

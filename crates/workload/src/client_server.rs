@@ -1,15 +1,15 @@
 //! A workload's clients and its server: the frame of every workload on a transport, wherever its ends are.
 
+use crate::client::Client;
 use crate::context::{Context, join};
 use crate::ending::Ending;
 use crate::exchange::{Exchange, first_errors};
-use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Sizes;
 use crate::needs::ConnectionNeeds;
-use crate::seen::{Seen, SeenByPort};
 use crate::served::Clocks;
 use crate::server::ServeStream;
+use crate::server_observation::{SeenByPort, ServerObservation};
 use crate::workload::Workload;
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
@@ -38,10 +38,15 @@ pub(crate) trait ClientServer: Workload {
 
     fn server(&self, clock: Clock) -> Self::Server;
 
-    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError>;
+    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError>;
 
     /// Adds the server's observations of an exchange to its sample. An error means the exchange failed after all.
-    fn add_server_side(&self, _sample: &mut Sample, _seen: &Seen, _clocks: Clocks) -> Result<(), TransportError> {
+    fn add_server_side(
+        &self,
+        _sample: &mut Sample,
+        _seen: &ServerObservation,
+        _clocks: Clocks,
+    ) -> Result<(), TransportError> {
         Ok(())
     }
 }
@@ -87,7 +92,7 @@ pub fn run_clients<W: ClientServer>(
 ) -> Result<(Vec<Exchange>, u64), WorkloadError> {
     let needs = workload.needs();
     let client = async |number: u32| {
-        let lane = Lane { context, needs, number, sizes: workload.sizes(), readback };
+        let lane = Client { context, needs, number, sizes: workload.sizes(), readback };
         lane.prime().await;
         workload.client(&lane).await
     };

@@ -1,8 +1,8 @@
 //! Closed loop: the next message is sent after the answer to the previous one, so one is in flight on each connection.
 
 use crate::Sample;
+use crate::client::{Client, exchange};
 use crate::exchange::{Exchange, Trace};
-use crate::lane::{Lane, exchange};
 use crate::message;
 use crosswind_ledger::Position;
 use crosswind_transport::driver::Bound;
@@ -30,8 +30,8 @@ struct Kept {
 /// A message's and its reply's.
 type Positions = [Option<Position>; 2];
 
-struct Client<'a> {
-    lane: &'a Lane<'a>,
+struct ClosedLoop<'a> {
+    lane: &'a Client<'a>,
     connection: Reuse,
     /// Whether a connection's messages share one stream.
     one_stream: bool,
@@ -47,13 +47,13 @@ struct Client<'a> {
 
 /// Sends the messages with these `numbers` one after another.
 pub async fn run(
-    lane: &Lane<'_>,
+    lane: &Client<'_>,
     connection: Reuse,
     stream: Reuse,
     alone: bool,
     numbers: impl Iterator<Item = u64>,
 ) -> Vec<Exchange> {
-    let mut client = Client {
+    let mut client = ClosedLoop {
         lane,
         connection,
         one_stream: !lane.stream_per_message() && stream == Reuse::Kept,
@@ -74,7 +74,7 @@ pub async fn run(
     exchanges
 }
 
-impl Client<'_> {
+impl ClosedLoop<'_> {
     async fn exchange(&mut self, number: u64) -> Exchange {
         let (lane, clock) = (self.lane, self.lane.context.clock());
         let mut sample = Sample::new(number, lane.number);
@@ -171,7 +171,7 @@ impl Client<'_> {
 /// Sends a datagram and receives its answer. Late answers to earlier datagrams are passed over; everything has to
 /// happen within one timeout.
 async fn exchange_datagrams(
-    lane: &Lane<'_>,
+    lane: &Client<'_>,
     stream: &mut Stream,
     message: &[u8],
     reply: &mut [u8],

@@ -1,10 +1,10 @@
 //! Connect: connections are set up, and each is closed at once.
 
 use crate::answers::Answers;
+use crate::client::Client;
 use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
-use crate::lane::Lane;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
 use crate::workload::{
@@ -91,7 +91,7 @@ impl ClientServer for Connect {
         Answers::new(clock, self.sizes(), Messages { payload: Payload::Binary })
     }
 
-    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let mut exchanges = Vec::new();
         for number in lane.numbers(self.count, self.connections).take_while(|_| !lane.is_over()) {
             exchanges.push(set_up(lane, number).await);
@@ -100,7 +100,7 @@ impl ClientServer for Connect {
     }
 }
 
-async fn set_up(lane: &Lane<'_>, number: u64) -> Exchange {
+async fn set_up(lane: &Client<'_>, number: u64) -> Exchange {
     let mut sample = Sample::new(number, lane.number);
     sample.sent = Some(lane.context.clock().now());
     let result = match lane.open().await {

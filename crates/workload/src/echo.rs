@@ -1,15 +1,15 @@
 //! Echo: answered messages, one after another (`closed_loop`) or at a rate (`open_loop`).
 
 use crate::answers::Answers;
+use crate::client::Client;
 use crate::client_server::ClientServer;
 use crate::closed_loop::{self, Reuse};
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
-use crate::lane::Lane;
 use crate::message::{Messages, Sizes};
 use crate::needs::ConnectionNeeds;
-use crate::seen::Seen;
 use crate::served::Clocks;
+use crate::server_observation::ServerObservation;
 use crate::workload::{
     MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
@@ -56,7 +56,7 @@ pub struct Echo {
     pub stream: Reuse,
     /// Messages of that size go there and back (echo), or one way (upload, download) with an answer of one byte.
     #[serde(default)]
-    pub direction: Way,
+    pub direction: Direction,
     /// What messages are made of, where a transport tells the two apart.
     #[serde(default)]
     pub payload: Payload,
@@ -90,7 +90,7 @@ pub enum Mode {
 /// Which way the large messages of an exchange go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum Direction {
     /// To the server and back.
     #[default]
     Echo,
@@ -126,7 +126,7 @@ impl WorkloadSettings for Echo {
             return Err(SettingError::new("stream", problem, format!("transports that have: {}", able.join(", "))));
         }
         match (self.mode, self.rate_per_s) {
-            (Mode::Open, _) if self.direction != Way::Echo => Err(SettingError::new(
+            (Mode::Open, _) if self.direction != Direction::Echo => Err(SettingError::new(
                 "direction",
                 "is set in an open loop",
                 "an open loop echoes each message; use a closed loop",
@@ -189,9 +189,9 @@ impl ClientServer for Echo {
     fn sizes(&self) -> Sizes {
         let both = Sizes::both(self.size_bytes);
         match self.direction {
-            Way::Echo => both,
-            Way::Upload => Sizes { reply: 1, ..both },
-            Way::Download => Sizes { request: 1, ..both },
+            Direction::Echo => both,
+            Direction::Upload => Sizes { reply: 1, ..both },
+            Direction::Download => Sizes { request: 1, ..both },
         }
     }
 
@@ -199,7 +199,7 @@ impl ClientServer for Echo {
         Answers::new(clock, self.sizes(), Messages { payload: self.payload })
     }
 
-    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let numbers = lane.numbers(self.messages, self.connections);
         let alone = self.connections == 1;
         match self.rate_per_s {
@@ -208,7 +208,12 @@ impl ClientServer for Echo {
         }
     }
 
-    fn add_server_side(&self, sample: &mut Sample, seen: &Seen, clocks: Clocks) -> Result<(), TransportError> {
+    fn add_server_side(
+        &self,
+        sample: &mut Sample,
+        seen: &ServerObservation,
+        clocks: Clocks,
+    ) -> Result<(), TransportError> {
         if clocks != Clocks::Apart {
             add_times(sample, seen);
         }
@@ -217,7 +222,7 @@ impl ClientServer for Echo {
 }
 
 /// Adds when the server had the message and when it began to answer.
-pub fn add_times(sample: &mut Sample, seen: &Seen) {
+pub fn add_times(sample: &mut Sample, seen: &ServerObservation) {
     // Observations by the server after the reply's arrival belong to a later message.
     if sample.received.is_none_or(|received| seen.received <= received) {
         sample.server_received = Some(seen.received);

@@ -4,9 +4,9 @@ use crate::WorkloadError;
 use crate::client_server::{ClientServer, add_server_side, check_settings, measured_of, run_clients};
 use crate::context::Context;
 use crate::measured::Measured;
-use crate::seen::SeenByPort;
 use crate::served::{FarServed, FarServer, Served};
 use crate::server::Server;
+use crate::server_observation::SeenByPort;
 use crate::warning::Warning;
 use std::sync::OnceLock;
 

@@ -8,7 +8,7 @@
 //! - `client_server`: the frame of workloads on a transport: clients on lanes side by side, a server with its streams.
 //!   `session` runs both here, `far` one of them with the other on another machine.
 //! - `peer`: programs in place of the client or the server.
-//! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `last_words`: programs' output.
+//! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `output_tail`: programs' output.
 //! - `ending`: when the clients of a flow beside another workload stop.
 //! - `warning`: notes for readers of a result.
 //! - `closed_loop`, `open_loop`, `schedule`, `timed_streams`: how messages are sent, and when. `answers`: how they are
@@ -16,6 +16,7 @@
 
 mod allowance;
 mod answers;
+mod client;
 mod client_server;
 mod closed_loop;
 mod connect;
@@ -26,7 +27,6 @@ mod ending;
 mod error;
 mod exchange;
 mod far;
-mod lane;
 mod measured;
 mod message;
 mod multiplex;
@@ -42,9 +42,9 @@ mod progress;
 mod registry;
 mod sample;
 mod schedule;
-mod seen;
 mod served;
 mod server;
+mod server_observation;
 pub mod serving;
 mod session;
 mod timed_streams;
@@ -66,7 +66,7 @@ pub use peer::{
 pub use progress::{Fault, Progress, Snapshot};
 pub use registry::{WorkloadConfig, WorkloadKind, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
-pub use seen::{SEEN_BYTES, Seen};
 pub use served::{Clocks, FarServed, FarServer, Served};
+pub use server_observation::{SEEN_BYTES, ServerObservation};
 pub use warning::{Warning, WarningReport};
 pub use workload::{PathFacts, Runnable, Workload, WorkloadSettings};

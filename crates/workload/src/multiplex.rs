@@ -6,18 +6,18 @@
 
 use crate::WorkloadError;
 use crate::answers::Answers;
+use crate::client::{Client, Opened};
 use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
 use crate::echo::add_times;
 use crate::exchange::Exchange;
-use crate::lane::{Lane, Opened};
 use crate::message::{Messages, Sizes};
 use crate::needs::ConnectionNeeds;
 use crate::open_loop::requests;
 use crate::sample::Sample;
 use crate::schedule::{Due, Schedule};
-use crate::seen::Seen;
 use crate::served::Clocks;
+use crate::server_observation::ServerObservation;
 use crate::timed_streams::{self, TimedStream};
 use crate::workload::{
     MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings, default_timeout_ns,
@@ -101,7 +101,7 @@ impl Multiplex {
     /// Opens one for each stream the transport can distinguish, or one for all if streams are channels in it.
     async fn open_streams(
         &self,
-        lane: &Lane<'_>,
+        lane: &Client<'_>,
         opened: &[Opened],
         due: &[Due],
     ) -> Result<Vec<TimedStream>, TransportError> {
@@ -119,7 +119,7 @@ impl Multiplex {
 
     async fn send_all(
         &self,
-        lane: &Lane<'_>,
+        lane: &Client<'_>,
         opened: &mut [Opened],
         due: &[Due],
     ) -> Result<Vec<Exchange>, WorkloadError> {
@@ -198,7 +198,7 @@ impl ClientServer for Multiplex {
         Answers::new(clock, self.sizes(), Messages { payload: self.payload })
     }
 
-    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let due = self.schedule();
         let mut opened = Vec::new();
         for _ in 0..self.connection_count() {
@@ -219,7 +219,12 @@ impl ClientServer for Multiplex {
         Ok(exchanges)
     }
 
-    fn add_server_side(&self, sample: &mut Sample, seen: &Seen, clocks: Clocks) -> Result<(), TransportError> {
+    fn add_server_side(
+        &self,
+        sample: &mut Sample,
+        seen: &ServerObservation,
+        clocks: Clocks,
+    ) -> Result<(), TransportError> {
         if clocks != Clocks::Apart {
             add_times(sample, seen);
         }

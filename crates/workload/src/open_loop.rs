@@ -4,8 +4,8 @@
 //! A timed stream has one task or thread to send messages and another to receive answers. If every message needs a
 //! stream of its own (HTTP), each exchange is one task.
 
+use crate::client::{Client, exchange};
 use crate::exchange::{Exchange, Trace};
-use crate::lane::{Lane, exchange};
 use crate::message;
 use crate::pace::Pace;
 use crate::schedule::{Due, Schedule};
@@ -17,7 +17,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 /// Sends the messages with these `numbers` over one connection, message `n` at n / `rate_per_s` after the start.
 pub async fn run_lane(
-    lane: &Lane<'_>,
+    lane: &Client<'_>,
     rate_per_s: f64,
     alone: bool,
     numbers: impl Iterator<Item = u64>,
@@ -64,7 +64,7 @@ pub async fn run_lane(
 
 /// Sends every message on a stream of its own, on its connection among `connections`.
 pub async fn requests(
-    lane: &Lane<'_>,
+    lane: &Client<'_>,
     schedule: Schedule,
     connections: &[&dyn Connection],
     all: &[Due],
@@ -94,7 +94,7 @@ pub async fn requests(
     Ok(done)
 }
 
-async fn request(lane: &Lane<'_>, schedule: Schedule, connection: &dyn Connection, due: Due) -> Exchange {
+async fn request(lane: &Client<'_>, schedule: Schedule, connection: &dyn Connection, due: Due) -> Exchange {
     let clock = lane.context.clock();
     let mut message = lane.messages().buffer(schedule.size);
     lane.messages().write(&mut message, due.number);

@@ -1,10 +1,10 @@
 //! Page: a document and its files, loaded as a browser does. The document first; when it is whole, all its files at
 //! once, as far as the protocol allows: one request after another on each connection (HTTP/1.1), or all on one.
 
+use crate::client::Client;
 use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
-use crate::lane::Lane;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
 use crate::server::{ServeStream, ServerStream};
@@ -144,7 +144,7 @@ impl ClientServer for Page {
         Files { part: Messages { payload: Payload::Binary }.buffer(CHUNK) }
     }
 
-    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let mut exchanges = Vec::new();
         for number in (0..self.count).take_while(|_| !lane.is_over()) {
             let page = Loading { config: self, lane, number, objects: Mutex::default() };
@@ -185,7 +185,7 @@ struct OnConnection<'a> {
 /// A loading page.
 struct Loading<'a> {
     config: &'a Page,
-    lane: &'a Lane<'a>,
+    lane: &'a Client<'a>,
     number: u64,
     objects: Mutex<Vec<PageObject>>,
 }

@@ -3,8 +3,8 @@
 //! They are the self probes of draft-ietf-ippm-responsiveness-09, section 5.3: equally spread over time, whether or not
 //! earlier ones were answered, and without priority. A request still unanswered at its transfer's end is no sample.
 
+use crate::client::Client;
 use crate::exchange::Exchange;
-use crate::lane::Lane;
 use crate::pace::Pace;
 use crate::server::ServerStream;
 use crate::{Sample, WorkloadError};
@@ -34,7 +34,7 @@ pub async fn answer(mut served: ServerStream<'_>) {
 
 /// A connection's requests.
 pub struct Probes<'a> {
-    pub lane: &'a Lane<'a>,
+    pub lane: &'a Client<'a>,
     pub connection: &'a dyn Connection,
     pub rate_per_s: f64,
 }

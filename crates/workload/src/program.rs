@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::measured::{Measured, ProgramEnd};
 use crate::needs::ConnectionNeeds;
-use crate::programs::last_words::last_words;
+use crate::programs::output_tail::output_tail;
 use crate::programs::returned_files::{OUTPUT_WORD, ReturnedFiles};
 use crate::programs::{CellPrograms, Role, in_words, server_in_words, status_in_words};
 use crate::warning::Warning;
@@ -324,7 +324,7 @@ fn check_running(ended: Option<ExitStatus>) -> Result<(), Stopped> {
 
 impl Stopped {
     fn into_error(self, context: &Context<'_>) -> WorkloadError {
-        let words = last_words(context.output, "server");
+        let words = output_tail(context.output, "server");
         let wrote = |before: &str| if words.is_empty() { String::new() } else { format!("{before}: {words}") };
         let (what, cause, hint) = match self {
             Self::Otherwise(error) => return error,

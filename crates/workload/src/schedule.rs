@@ -1,9 +1,9 @@
 //! When messages are to be sent, in an open loop.
 
 use crate::Sample;
+use crate::client::Client;
 use crate::context::Context;
 use crate::exchange::Exchange;
-use crate::lane::Lane;
 use crosswind_transport::TransportError;
 use crosswind_units::{Duration, Instant};
 
@@ -38,7 +38,7 @@ impl Due {
     }
 
     /// The message was never sent, because of `error`.
-    pub fn unsent(&self, lane: &Lane<'_>, error: &TransportError) -> Exchange {
+    pub fn unsent(&self, lane: &Client<'_>, error: &TransportError) -> Exchange {
         lane.context.progress.exchange_done(None);
         Exchange::new(self.sample(), Err(error.clone()))
     }

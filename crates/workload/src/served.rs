@@ -1,13 +1,13 @@
 //! A server's results, from this machine or another one.
 
 use crate::WorkloadError;
-use crate::seen::Seen;
+use crate::server_observation::ServerObservation;
 use crosswind_transport::SocketReadback;
 
 /// A server's results.
 pub struct Served {
     /// Its observations.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<ServerObservation>,
     /// Its first connection's socket settings.
     pub readback: Option<SocketReadback>,
     /// Its threads' CPU time.

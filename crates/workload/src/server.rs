@@ -5,8 +5,8 @@
 use crate::WorkloadError;
 use crate::context::{Context, join};
 use crate::needs::ConnectionNeeds;
-use crate::seen::Seen;
 use crate::served::Served;
+use crate::server_observation::ServerObservation;
 use crate::serving::{serve_connections, serve_streams};
 use crosswind_host::thread_cpu_ns;
 use crosswind_path::Side;
@@ -40,13 +40,13 @@ pub struct ServerStream<'a> {
     pub one_message: bool,
     /// Whether notes are kept.
     keeps: bool,
-    seen: Vec<Seen>,
-    all: &'a Mutex<Vec<Seen>>,
+    seen: Vec<ServerObservation>,
+    all: &'a Mutex<Vec<ServerObservation>>,
 }
 
 impl ServerStream<'_> {
     /// Keeps an observation of a message.
-    pub fn note(&mut self, seen: Seen) {
+    pub fn note(&mut self, seen: ServerObservation) {
         if self.keeps {
             self.seen.push(seen);
         }
@@ -84,7 +84,7 @@ pub struct Server<'a, S> {
     connections: AtomicU64,
     /// Wakes threads waiting on a connection.
     open: Mutex<HashMap<u64, Interrupt>>,
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<ServerObservation>>,
     readback: Mutex<Option<SocketReadback>>,
     cpu_ns: AtomicU64,
     failure: Mutex<Option<WorkloadError>>,

@@ -1,8 +1,8 @@
 //! Streams with scheduled messages, whose answers are received meanwhile.
 
+use crate::client::Client;
 use crate::context::join;
 use crate::exchange::{Exchange, Trace};
-use crate::lane::Lane;
 use crate::message;
 use crate::pace::Pace;
 use crate::schedule::{Due, Schedule};
@@ -30,7 +30,7 @@ pub struct TimedStream {
 
 /// Runs streams side by side, over `connections`.
 pub async fn run(
-    lane: &Lane<'_>,
+    lane: &Client<'_>,
     schedule: Schedule,
     streams: Vec<TimedStream>,
     connections: &mut [&mut dyn Connection],
@@ -44,7 +44,11 @@ pub async fn run(
     }
 }
 
-async fn on_reactor(lane: &Lane<'_>, schedule: Schedule, stream: TimedStream) -> Result<Vec<Exchange>, WorkloadError> {
+async fn on_reactor(
+    lane: &Client<'_>,
+    schedule: Schedule,
+    stream: TimedStream,
+) -> Result<Vec<Exchange>, WorkloadError> {
     let TimedStream { stream: Stream { mut sender, mut receiver, .. }, client_port, due } = stream;
     let pace = Pace::new(lane.driver())?;
     let (record, over) = (Record::default(), AtomicBool::new(false));
@@ -71,7 +75,7 @@ async fn on_reactor(lane: &Lane<'_>, schedule: Schedule, stream: TimedStream) ->
 }
 
 fn on_threads(
-    lane: &Lane<'_>,
+    lane: &Client<'_>,
     schedule: Schedule,
     streams: Vec<TimedStream>,
     connections: &mut [&mut dyn Connection],
@@ -133,7 +137,7 @@ impl Record {
     /// Sends every message at its time. Returns the reason for an early end, if any.
     async fn send(
         &self,
-        lane: &Lane<'_>,
+        lane: &Client<'_>,
         schedule: Schedule,
         pace: &Pace,
         sender: &mut dyn Sender,
@@ -176,7 +180,7 @@ impl Record {
     /// Matches replies with messages by the visible part of their numbers, until all are there.
     async fn receive(
         &self,
-        lane: &Lane<'_>,
+        lane: &Client<'_>,
         schedule: Schedule,
         receiver: &mut dyn Receiver,
         expected: usize,
@@ -202,7 +206,7 @@ impl Record {
     }
 
     /// Notes a reply, and returns the count. A reply to an abandoned message, or a second copy, matches nothing.
-    fn note_reply(&self, lane: &Lane<'_>, tag: u64, now: Instant, position: Option<Position>) -> usize {
+    fn note_reply(&self, lane: &Client<'_>, tag: u64, now: Instant, position: Option<Position>) -> usize {
         let Ok(mut entries) = self.entries.lock() else { return 0 };
         let entries = &mut *entries;
         let sample = entries.waiting.remove(&tag).and_then(|number| entries.samples.get_mut(&number));
@@ -224,7 +228,7 @@ impl Record {
     /// One exchange for each message, once nothing more can come. `failure` kept the last ones from being sent.
     fn close(
         self,
-        lane: &Lane<'_>,
+        lane: &Client<'_>,
         schedule: Schedule,
         client_port: u16,
         all: &[Due],
@@ -250,7 +254,7 @@ impl Record {
     }
 }
 
-fn no_reply(lane: &Lane<'_>) -> TransportError {
+fn no_reply(lane: &Client<'_>) -> TransportError {
     let cause = format!("no reply came within {} s", lane.timeout().as_secs_f64());
     TransportError::with("cannot receive", Outcome::Timeout, cause)
 }

@@ -3,17 +3,17 @@
 //! By size, a transfer lasts from the first byte handed over to the last byte received. By duration, the receiver
 //! counts for that long from its first byte, and both ends then drop the connection.
 
+use crate::client::Client;
 use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
 use crate::exchange::{Exchange, Trace};
-use crate::lane::Lane;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
 use crate::probes::{self, Probes};
-use crate::seen::Seen;
 use crate::served::Clocks;
 use crate::server::{ServeStream, ServerStream};
+use crate::server_observation::ServerObservation;
 use crate::workload::{
     MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
@@ -71,7 +71,7 @@ pub struct Transfer {
     pub duration_ns: Option<u64>,
     /// Upload (client to server) or download.
     #[serde(default)]
-    pub direction: Way,
+    pub direction: Direction,
     /// Transfers over all connections.
     #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = MAX_COUNT))]
@@ -104,7 +104,7 @@ pub struct Transfer {
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum Direction {
     /// Client to server.
     #[default]
     Upload,
@@ -166,7 +166,7 @@ impl Workload for Transfer {
             connections: self.connections,
             size_bytes: self.size_bytes,
             duration_ns: self.duration_ns,
-            upload: self.direction == Way::Upload,
+            upload: self.direction == Direction::Upload,
         }
     }
 }
@@ -197,7 +197,7 @@ impl ClientServer for Transfer {
         }
     }
 
-    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let end = self.server(lane.context.clock());
         let mut exchanges = Vec::new();
         for number in lane.numbers(self.count, self.connections).take_while(|_| !lane.is_over()) {
@@ -206,10 +206,15 @@ impl ClientServer for Transfer {
         Ok(exchanges)
     }
 
-    fn add_server_side(&self, sample: &mut Sample, seen: &Seen, clocks: Clocks) -> Result<(), TransportError> {
+    fn add_server_side(
+        &self,
+        sample: &mut Sample,
+        seen: &ServerObservation,
+        clocks: Clocks,
+    ) -> Result<(), TransportError> {
         let one_clock = clocks == Clocks::Same;
         match self.direction {
-            Way::Upload => {
+            Direction::Upload => {
                 sample.received_bytes = seen.bytes;
                 if one_clock || self.duration_ns.is_some() {
                     sample.received = (seen.bytes > 0).then_some(seen.received);
@@ -225,7 +230,7 @@ impl ClientServer for Transfer {
                     return Err(TransportError::with("cannot transfer", Outcome::Closed, cause));
                 }
             }
-            Way::Download => {
+            Direction::Download => {
                 if self.size_bytes.is_some() && one_clock {
                     sample.sent = Some(seen.sent);
                 }
@@ -262,14 +267,22 @@ impl ServeStream for End {
         let client_port = served.client_port;
         let started = self.clock.now();
         let seen = match self.config.direction {
-            Way::Upload => {
+            Direction::Upload => {
                 let mut received = Received::default();
                 let _ = self.receive(served.stream.receiver.as_mut(), &mut received).await;
                 let last = received.last.unwrap_or(started);
                 let first = received.first.unwrap_or(last);
-                Seen { client_port, tag: 0, first, received: last, sent: last, bytes: received.bytes, position: None }
+                ServerObservation {
+                    client_port,
+                    tag: 0,
+                    first,
+                    received: last,
+                    sent: last,
+                    bytes: received.bytes,
+                    position: None,
+                }
             }
-            Way::Download => {
+            Direction::Download => {
                 if self.asks() && served.stream.receiver.receive(&mut [0; 1]).await.is_err() {
                     return;
                 }
@@ -277,13 +290,21 @@ impl ServeStream for End {
                 // The receiver counts any fault here.
                 let _ = self.send(served.stream.sender.as_mut(), &mut 0).await;
                 let position = served.stream.sender.position();
-                Seen { client_port, tag: 0, first: started, received: started, sent: started, bytes: 0, position }
+                ServerObservation {
+                    client_port,
+                    tag: 0,
+                    first: started,
+                    received: started,
+                    sent: started,
+                    bytes: 0,
+                    position,
+                }
             }
         };
         served.note(seen);
         // The client learns the end, or is gone.
         let _ = served.stream.sender.finish().await;
-        if self.config.direction == Way::Download && self.config.size_bytes.is_some() {
+        if self.config.direction == Direction::Download && self.config.size_bytes.is_some() {
             // Ending the connection is the client's task: data in flight must not be cut off.
             let _ = self.within(served.stream.receiver.receive_some(&mut [0; 1])).await;
         }
@@ -297,7 +318,12 @@ impl End {
     }
 
     /// One transfer, as far as the client knows it, and the requests beside it.
-    async fn exchange(&self, lane: &Lane<'_>, number: u64, exchanges: &mut Vec<Exchange>) -> Result<(), WorkloadError> {
+    async fn exchange(
+        &self,
+        lane: &Client<'_>,
+        number: u64,
+        exchanges: &mut Vec<Exchange>,
+    ) -> Result<(), WorkloadError> {
         let (config, clock) = (&self.config, self.clock);
         let mut sample = Sample::new(number, lane.number);
         let before = clock.now();
@@ -322,7 +348,7 @@ impl End {
         };
         sample.failed = result.is_err().then(|| clock.now());
         if config.size_bytes.is_some() {
-            let side = if config.direction == Way::Upload { Side::Forward } else { Side::Reverse };
+            let side = if config.direction == Direction::Upload { Side::Forward } else { Side::Reverse };
             let clock = lane.context.testbed.payload_clock();
             sample.wire_ns = clock.read(side, client_port).map(|(first, last)| (last - first).as_nanos());
         }
@@ -345,19 +371,19 @@ impl End {
 
     async fn transfer(
         &self,
-        lane: &Lane<'_>,
+        lane: &Client<'_>,
         connection: &dyn Connection,
         sample: &mut Sample,
         open: Instant,
     ) -> Result<(), TransportError> {
         let config = &self.config;
         let purpose = match config.direction {
-            Way::Upload => Purpose::Upload(config.size_bytes),
-            Way::Download => Purpose::Download(Some(config.size_bytes.unwrap_or(ENDLESS))),
+            Direction::Upload => Purpose::Upload(config.size_bytes),
+            Direction::Download => Purpose::Download(Some(config.size_bytes.unwrap_or(ENDLESS))),
         };
         let mut stream = lane.within("cannot open a stream", connection.open(purpose)).await?;
         match config.direction {
-            Way::Upload => {
+            Direction::Upload => {
                 sample.sent = Some(open);
                 let sending = self.send(stream.sender.as_mut(), &mut sample.sent_bytes);
                 let result = lane.until_over("cannot transfer", sending).await;
@@ -374,7 +400,7 @@ impl End {
                 }
                 Ok(())
             }
-            Way::Download => {
+            Direction::Download => {
                 if lane.context.far_server.is_some() {
                     // From the request on, by the client's clock: the server's is another one.
                     sample.sent = Some(open);

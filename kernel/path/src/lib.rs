@@ -16,7 +16,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::ManuallyDrop;
 use core::panic::PanicInfo;
 use core::{ptr, slice};
-use crosswind_guest::{Buffer, Forwarding, Settings, SettingsError, Side};
+use crosswind_vt_forwarder::{Buffer, Forwarding, Settings, SettingsError, Side};
 
 unsafe extern "C" {
     fn crosswind_alloc(size: usize) -> *mut u8;
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn crosswind_path_next_leaving(path: *mut c_void, leaving:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn crosswind_mark(bytes: *mut u8, length: usize) {
     // SAFETY: the caller has so many bytes there.
-    crosswind_guest::mark(unsafe { slice::from_raw_parts_mut(bytes, length) });
+    crosswind_vt_forwarder::mark(unsafe { slice::from_raw_parts_mut(bytes, length) });
 }
 
 #[unsafe(no_mangle)]
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn crosswind_path_give_back_events(path: *mut c_void, even
 /// The largest piece of events.
 #[unsafe(no_mangle)]
 pub extern "C" fn crosswind_largest_chunk() -> usize {
-    crosswind_guest::LARGEST_CHUNK
+    crosswind_vt_forwarder::LARGEST_CHUNK
 }
 
 unsafe fn path_of<'a>(path: *mut c_void) -> &'a mut Path {

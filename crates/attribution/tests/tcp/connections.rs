@@ -1,13 +1,13 @@
 //! Whole connections, with exact answers.
 
 use super::{HOSTS, PORT, PROPAGATION_US, Wire, at};
-use crosswind_attribution::{Flow, Part, Piece, flows};
+use crosswind_attribution::{DelayCause, Flow, Interval, flows};
 use crosswind_ledger::{Headers, PacketRecord, TCP, TCP_ACK, UDP};
 use crosswind_path::{Side, TimeSpent};
 
 /// Flows' time by cause, in microseconds.
-fn spent(packets: &[PacketRecord], end: u64) -> Vec<Vec<(Part, u64)>> {
-    let of = |pieces: &[Piece]| {
+fn spent(packets: &[PacketRecord], end: u64) -> Vec<Vec<(DelayCause, u64)>> {
+    let of = |pieces: &[Interval]| {
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect()
     };
     flows(packets, &Default::default(), HOSTS, usize::MAX, at(end)).iter().map(|flow| of(&flow.pieces)).collect()
@@ -22,12 +22,15 @@ fn a_syn_that_nothing_answers_waits_until_its_kernel_or_its_program_gives_up() {
     }
     // The next timeout is twice as long as the last one's 2 s, or an eighth longer.
     for (end, takes) in [(2_000_000, 3_000_000), (5_000_000, 5_000_000), (60_000_000, 7_500_000)] {
-        assert_eq!(spent(&wire.packets, end), [[(Part::SynTimer, takes)]]);
+        assert_eq!(spent(&wire.packets, end), [[(DelayCause::SynTimer, takes)]]);
     }
     // A lost answer is none. Its host's next packet ends the wait at the latest.
     wire.add(Side::Reverse, 3_001_000, false, Headers { flags: 2 | TCP_ACK, ..syn });
     wire.add(Side::Forward, 4_000_000, true, Headers { protocol: UDP, payload_bytes: 9, ..syn });
-    assert_eq!(spent(&wire.packets, 60_000_000)[0], [(Part::SynTimer, 3_000_000), (Part::SynTimer, 1_000_000)]);
+    assert_eq!(
+        spent(&wire.packets, 60_000_000)[0],
+        [(DelayCause::SynTimer, 3_000_000), (DelayCause::SynTimer, 1_000_000)]
+    );
 }
 
 #[test]
@@ -40,11 +43,11 @@ fn a_server_that_sends_first_waits_for_its_answer_to_a_syn_to_be_sent_again() {
     wire.data(1_002_000, 0, 0, true);
     wire.add(Side::Reverse, 1_003_000, true, Headers { acknowledgement: 1, payload_bytes: 9, ..greeting });
     let expected = [
-        (Part::TcpHandshake, 2000),
-        (Part::SynTimer, 999_000),
-        (Part::TcpHandshake, PROPAGATION_US),
-        (Part::PropagationForward, PROPAGATION_US),
-        (Part::PropagationReverse, PROPAGATION_US),
+        (DelayCause::TcpHandshake, 2000),
+        (DelayCause::SynTimer, 999_000),
+        (DelayCause::TcpHandshake, PROPAGATION_US),
+        (DelayCause::PropagationForward, PROPAGATION_US),
+        (DelayCause::PropagationReverse, PROPAGATION_US),
     ];
     assert_eq!(spent(&wire.packets, 1_004_000), [expected]);
 }
@@ -52,7 +55,7 @@ fn a_server_that_sends_first_waits_for_its_answer_to_a_syn_to_be_sent_again() {
 #[test]
 fn a_question_that_is_lost_waits_until_it_is_asked_again_from_another_port() {
     let query = Headers { protocol: UDP, payload_bytes: 40, ..Headers::default() };
-    let sent = vec![(Part::PropagationForward, PROPAGATION_US)];
+    let sent = vec![(DelayCause::PropagationForward, PROPAGATION_US)];
     let asked = |arrives: bool| {
         let mut wire = Wire::default();
         for (us, port, bytes) in [(0, PORT, 40), (1_000_000, PORT + 1, 50), (5_000_000, PORT + 2, 40)] {
@@ -61,7 +64,7 @@ fn a_question_that_is_lost_waits_until_it_is_asked_again_from_another_port() {
         }
         spent(&wire.packets, 60_000_000)
     };
-    assert_eq!(asked(false), [vec![(Part::DatagramLoss, 5_000_000)], sent.clone(), sent.clone()]);
+    assert_eq!(asked(false), [vec![(DelayCause::DatagramLoss, 5_000_000)], sent.clone(), sent.clone()]);
     // Where nothing was lost it may be another question.
     assert_eq!(asked(true), [sent.clone(), sent.clone(), sent]);
 }
@@ -78,7 +81,7 @@ fn datagrams_that_cross_on_a_path_that_takes_no_time_are_not_each_others_cause()
         (packet.due, packet.spent) = (packet.entered, TimeSpent::default());
         packet.left = packet.left.map(|_| packet.entered);
     }
-    assert_eq!(spent(&wire.packets, 0), [[(Part::DatagramLoss, 300), (Part::ClientHost, 10)]]);
+    assert_eq!(spent(&wire.packets, 0), [[(DelayCause::DatagramLoss, 300), (DelayCause::ClientHost, 10)]]);
 }
 
 /// A connection losing its first segment of two, then waiting for its window: as captured from the packet `first` on.
@@ -102,13 +105,16 @@ fn captured_from(first: usize) -> Vec<Flow> {
 #[test]
 fn a_capture_that_begins_late_names_nothing_otherwise() {
     let whole = captured_from(0).remove(0);
-    assert!(whole.pieces.iter().all(|it| it.part != Part::Unknown));
+    assert!(whole.pieces.iter().all(|it| it.part != DelayCause::Unknown));
     let mut unknown = 0;
     for first in 1..13 {
         for piece in captured_from(first).remove(0).pieces {
             let mut same = whole.pieces.iter().filter(|it| it.from < piece.to && piece.from < it.to);
-            assert!(piece.part == Part::Unknown || same.all(|it| it.part == piece.part), "from {first}: {piece:?}");
-            unknown += usize::from(piece.part == Part::Unknown);
+            assert!(
+                piece.part == DelayCause::Unknown || same.all(|it| it.part == piece.part),
+                "from {first}: {piece:?}"
+            );
+            unknown += usize::from(piece.part == DelayCause::Unknown);
         }
     }
     assert!(unknown > 12);

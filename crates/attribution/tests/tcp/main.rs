@@ -3,11 +3,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod connections;
-mod legs;
 mod properties;
+mod transits;
 
 use common::NO_HTTP;
-use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece};
+use crosswind_attribution::{Attribution, DelayCause, Hosts, Interval, MessageTransit};
 use crosswind_ledger::{
     DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, TCP, TCP_ACK, TcpOptions, Verdict,
 };
@@ -79,25 +79,25 @@ impl Wire {
     }
 
     /// A transit's intervals: causes with microseconds, and timer expiries.
-    fn pieces(&self, leg: Leg) -> Vec<(Part, u64, u32)> {
-        self.pieces_at(HOSTS, leg)
+    fn pieces(&self, transit: MessageTransit) -> Vec<(DelayCause, u64, u32)> {
+        self.pieces_at(HOSTS, transit)
     }
 
-    fn pieces_at(&self, hosts: Hosts, leg: Leg) -> Vec<(Part, u64, u32)> {
-        let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).leg(leg);
-        assert_is_whole(&pieces, leg.written, leg.received);
+    fn pieces_at(&self, hosts: Hosts, transit: MessageTransit) -> Vec<(DelayCause, u64, u32)> {
+        let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).transit(transit);
+        assert_is_whole(&pieces, transit.written, transit.received);
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
     }
 
     /// The same for a message to the server.
-    fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(Part, u64, u32)> {
-        self.pieces(Leg { alone, ..leg(written, received, bytes) })
+    fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(DelayCause, u64, u32)> {
+        self.pieces(MessageTransit { alone, ..transit(written, received, bytes) })
     }
 }
 
 /// A message to the server.
-fn leg(written: u64, received: u64, bytes: u64) -> Leg {
-    Leg {
+fn transit(written: u64, received: u64, bytes: u64) -> MessageTransit {
+    MessageTransit {
         side: Side::Forward,
         client_port: PORT,
         written: at(written),
@@ -109,7 +109,7 @@ fn leg(written: u64, received: u64, bytes: u64) -> Leg {
     }
 }
 
-fn assert_is_whole(pieces: &[Piece], from: Instant, to: Instant) {
+fn assert_is_whole(pieces: &[Interval], from: Instant, to: Instant) {
     let ends: Vec<_> = pieces.iter().map(|it| it.to).collect();
     let begins: Vec<_> = pieces.iter().map(|it| it.from).collect();
     assert_eq!([&[from][..], &ends].concat(), [&begins[..], &[to]].concat());

@@ -1,7 +1,7 @@
 //! Over any packet table: intervals add up to the transit, or the connection.
 
 use super::{HOSTS, NO_HTTP, PORT, Wire, assert_is_whole, at, http};
-use crosswind_attribution::{Attribution, Hosts, Leg, flows};
+use crosswind_attribution::{Attribution, Hosts, MessageTransit, flows};
 use crosswind_ledger::{Headers, HttpFrame, PacketRecord, Position, QuicLog, TCP, TcpOptions, UDP};
 use crosswind_path::Side;
 use crosswind_units::Duration;
@@ -76,8 +76,8 @@ proptest! {
     ) {
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        let leg = Leg { side, client_port: PORT, written, received, bytes, position: None, alone, timed };
-        let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
+        let transit = MessageTransit { side, client_port: PORT, written, received, bytes, position: None, alone, timed };
+        let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).transit(transit);
         assert_is_whole(&pieces, written, received);
     }
 
@@ -101,10 +101,10 @@ proptest! {
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
         let position = Some(Position::Stream { stream, start: None, end: None });
-        let leg = Leg { side, client_port: PORT, written, received, bytes: 100, position, alone: false, timed: false };
+        let transit = MessageTransit { side, client_port: PORT, written, received, bytes: 100, position, alone: false, timed: false };
         let (quic, http) = (<[QuicLog; 2]>::default(), writes.map(http));
         let attribution = Attribution::new(&packets, &quic, &http, HOSTS).with_exchanges(&packets, &quic, HOSTS, Duration::from_micros(5));
-        assert_is_whole(&attribution.leg(leg), written, received);
+        assert_is_whole(&attribution.transit(transit), written, received);
         assert_is_whole(&attribution.exchange(None, written, received), written, received);
         prop_assert!(attribution.request_arrival(PORT, stream, received).is_none_or(|at| at <= received));
     }

@@ -1,6 +1,6 @@
 //! A capture at one end of the network: the cell's packets between the two machines.
 
-use super::client::FarEnd;
+use super::client::RemoteServer;
 use crate::table::UnfinishedFile;
 use crate::{Cell, CellError};
 use crosswind_host::PacketSocket;
@@ -99,7 +99,7 @@ pub struct Capturing {
 
 impl Capturing {
     /// Begins `client.pcapng`, if the cell wants one.
-    pub fn start(cell: &Cell, far: &FarEnd) -> Result<Option<Self>, CellError> {
+    pub fn start(cell: &Cell, far: &RemoteServer) -> Result<Option<Self>, CellError> {
         let (true, Some(directory)) = (cell.output.capture, &cell.output.directory) else { return Ok(None) };
         let (unfinished, file) = UnfinishedFile::create(directory, "client.pcapng")?;
         let filter = Filter { other: far.address.ip(), port: far.address.port() };

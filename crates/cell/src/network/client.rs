@@ -10,7 +10,7 @@ use crosswind_host::{HostConfig, Readback};
 use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{Resumption, TcpReport, TransportError};
 use crosswind_units::Duration as Span;
-use crosswind_workload::{Clocks, FarServed, FarServer, SEEN_BYTES, Seen, Served, WorkloadError};
+use crosswind_workload::{Clocks, FarServed, FarServer, SEEN_BYTES, Served, ServerObservation, WorkloadError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
@@ -66,7 +66,7 @@ impl NetworkReport {
 }
 
 /// The server of a cell on another machine.
-pub struct FarEnd {
+pub struct RemoteServer {
     control: Mutex<Control>,
     /// Where it listens.
     pub address: SocketAddr,
@@ -110,7 +110,7 @@ struct Peer {
 }
 
 /// Facts about the network, the server's host and its capture.
-pub struct Known {
+pub struct RemoteFacts {
     pub report: NetworkReport,
     pub host: Readback,
     /// Packets missing from the server's capture.
@@ -125,7 +125,7 @@ struct Ended {
     capture_missed: u64,
 }
 
-impl FarEnd {
+impl RemoteServer {
     /// Asks the machine named in `cell` for its server. It listens when this returns.
     pub fn start(cell: &Cell) -> Result<Self, CellError> {
         Self::start_server(cell, Wanted::workload(cell, false)?)
@@ -226,7 +226,7 @@ impl FarEnd {
 
     /// Facts about the network and the server's host, after the server has stopped. `tcp` has the client kernel's
     /// counts.
-    pub fn report(&self, tcp: Option<TcpReport>) -> Option<Known> {
+    pub fn report(&self, tcp: Option<TcpReport>) -> Option<RemoteFacts> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let report = NetworkReport {
             server: self.server.control_address,
@@ -238,7 +238,7 @@ impl FarEnd {
             clocks: ended.comparison.report(),
             tcp: tcp.zip(ended.tcp).map(|(client, server)| TcpOfBoth { client, server }),
         };
-        Some(Known { report, host: ended.host, capture_missed: ended.capture_missed })
+        Some(RemoteFacts { report, host: ended.host, capture_missed: ended.capture_missed })
     }
 
     /// Ends the server; afterwards only `report` may be called.
@@ -277,13 +277,16 @@ impl FarEnd {
         control: &mut Control,
         report: &ServedReport,
         comparison: &Comparison,
-    ) -> std::io::Result<Vec<Seen>> {
+    ) -> std::io::Result<Vec<ServerObservation>> {
         let mut seen = Vec::new();
         while (seen.len() as u64) < report.seen {
             let part = control.receive_bytes(LIMIT)?.ok_or(std::io::ErrorKind::TimedOut)?;
             let records = part.chunks_exact(SEEN_BYTES).filter_map(|record| record.try_into().ok());
             let before = seen.len();
-            seen.extend(records.map(|record| Seen::from_bytes(record, |ns| comparison.to_client(ns, self.origin_ns))));
+            seen.extend(
+                records
+                    .map(|record| ServerObservation::from_bytes(record, |ns| comparison.to_client(ns, self.origin_ns))),
+            );
             if seen.len() == before {
                 return Err(std::io::ErrorKind::InvalidData.into());
             }
@@ -292,7 +295,7 @@ impl FarEnd {
     }
 }
 
-impl FarServer for FarEnd {
+impl FarServer for RemoteServer {
     fn stop(&self) -> Result<FarServed, WorkloadError> {
         self.stop_now().map_err(|error| WorkloadError::FarServer { message: error.to_string(), hint: error.hint })
     }

@@ -1,6 +1,6 @@
 //! The output of a server of cells for other machines.
 
-use super::strangers::{LOG_WINDOW, RefusalLog};
+use super::unauthenticated::{LOG_WINDOW, RefusalLog};
 use crate::event::write_line;
 use serde::Serialize;
 use std::io;

@@ -4,8 +4,8 @@ use super::control::{BUSY_LIMIT, Control, PROTOCOL, boot_id, notice_silence};
 use super::events::{Events, ListenEvent};
 use super::messages::{FromClient, FromServer};
 use super::serve::{Limits, Session};
-use super::strangers::{LOG_WINDOW, Strangers};
 use super::token::{End, Token};
+use super::unauthenticated::{LOG_WINDOW, Unauthenticated};
 use crate::{CellError, ErrorKind};
 use crosswind_host::sysctl;
 use crosswind_transport::Resumption;
@@ -41,7 +41,7 @@ struct Host {
     turn: Mutex<()>,
     /// The name its further connections give; they need no turn.
     group: Mutex<Vec<u8>>,
-    strangers: Mutex<Strangers<TcpStream>>,
+    unauthenticated: Mutex<Unauthenticated<TcpStream>>,
     events: Events,
 }
 
@@ -60,7 +60,7 @@ pub fn listen(text: &str) -> Result<(), CellError> {
         data_port: wanted.data_port,
         turn: Mutex::default(),
         group: Mutex::default(),
-        strangers: Mutex::default(),
+        unauthenticated: Mutex::default(),
         events: Events::default(),
     });
     let listener = bind(wanted.address)?;
@@ -84,7 +84,7 @@ pub fn listen(text: &str) -> Result<(), CellError> {
             continue;
         };
         let Ok(ending) = socket.try_clone() else { continue };
-        let (number, gone) = host.strangers().add(peer.ip(), ending);
+        let (number, gone) = host.unauthenticated().add(peer.ip(), ending);
         if let Some(oldest) = gone {
             // Its thread sees the end.
             let _ = oldest.shutdown(Shutdown::Both);
@@ -95,7 +95,7 @@ pub fn listen(text: &str) -> Result<(), CellError> {
             .spawn(move || receiving.receive_client(socket, peer, number));
         // At a process limit: the next one may fare better, too.
         if let Err(cause) = started {
-            host.strangers().remove(number);
+            host.unauthenticated().remove(number);
             host.events.say_refused(peer, format!("cannot start a thread: {cause}"));
             std::thread::sleep(LOOK_INTERVAL);
         }
@@ -133,7 +133,7 @@ impl Host {
     /// A client from its first byte to its last.
     fn receive_client(&self, socket: TcpStream, peer: SocketAddr, number: u64) {
         let proven = self.prove(socket);
-        self.strangers().remove(number);
+        self.unauthenticated().remove(number);
         let Proven { mut control, proof, group, joins } = match proven {
             Ok(proven) => proven,
             Err(reason) => return self.events.say_refused(peer, reason),
@@ -178,8 +178,8 @@ impl Host {
         self.group.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn strangers(&self) -> MutexGuard<'_, Strangers<TcpStream>> {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unauthenticated(&self) -> MutexGuard<'_, Unauthenticated<TcpStream>> {
+        self.unauthenticated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A client with the token; or the reason for refusing it.

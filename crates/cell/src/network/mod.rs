@@ -2,7 +2,7 @@
 //!
 //! The client's crosswind-cell (`client`) asks for a server over a control connection (`control`, `messages`, `token`);
 //! the other machine's (`listen`) starts that cell's server (`serve`), for that client alone, and reports its
-//! observations. `strangers` limits unauthenticated connections. `clocks` compares the two machines' clocks. `watch` is
+//! observations. `unauthenticated` limits unauthenticated connections. `clocks` compares the two machines' clocks. `watch` is
 //! a client that sends a message on demand.
 
 mod capture;
@@ -14,12 +14,12 @@ mod listen;
 mod messages;
 mod parts;
 mod serve;
-mod strangers;
 mod token;
+mod unauthenticated;
 mod watch;
 
 pub use capture::Capturing;
-pub use client::{FarEnd, NetworkReport};
+pub use client::{NetworkReport, RemoteServer};
 pub use listen::listen;
 pub use messages::{FromClient, FromServer, ServedReport};
 pub use parts::{Parts, TooLarge};

@@ -5,7 +5,7 @@
 //! messages it has received, as TWAMP's reflector does (RFC 5357): this separates losses on the way there from losses
 //! on the way back.
 
-use super::client::{FarEnd, NetworkReport};
+use super::client::{NetworkReport, RemoteServer};
 use super::clocks::own_clock;
 use crate::event::{write_last_event, write_line};
 use crate::{Cell, CellError, ErrorKind, Event};
@@ -87,7 +87,7 @@ pub fn watch(text: &str) -> Result<(), CellError> {
         .map_err(|error| CellError::bad_cell(format!("the argument is not what it should be: {error}")))?;
     let cell = cell_of(&wanted)?;
     let features = features(&cell)?;
-    let far = Arc::new(FarEnd::start_numbered(&cell)?);
+    let far = Arc::new(RemoteServer::start_numbered(&cell)?);
     let over = Arc::new(AtomicBool::new(false));
     let watching = watch_control(Arc::clone(&far), Arc::clone(&over))?;
     let result = Watch::new(&wanted, &cell, features, &far)?.run();
@@ -134,7 +134,7 @@ fn features(cell: &Cell) -> Result<Features, CellError> {
 }
 
 /// Ends the process with an error once the server has ended the cell, or is gone.
-fn watch_control(far: Arc<FarEnd>, over: Arc<AtomicBool>) -> Result<std::thread::JoinHandle<()>, CellError> {
+fn watch_control(far: Arc<RemoteServer>, over: Arc<AtomicBool>) -> Result<std::thread::JoinHandle<()>, CellError> {
     let work = move || {
         while !over.load(Relaxed) {
             if let Err(error) = far.check() {
@@ -148,7 +148,7 @@ fn watch_control(far: Arc<FarEnd>, over: Arc<AtomicBool>) -> Result<std::thread:
 }
 
 struct Watch<'a> {
-    far: &'a FarEnd,
+    far: &'a RemoteServer,
     cell: &'a Cell,
     settings: Settings,
     features: Features,
@@ -162,7 +162,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(wanted: &Wanted, cell: &'a Cell, features: Features, far: &'a FarEnd) -> Result<Self, CellError> {
+    fn new(wanted: &Wanted, cell: &'a Cell, features: Features, far: &'a RemoteServer) -> Result<Self, CellError> {
         let security = features.secure.then(|| far.security());
         let security = security.transpose().map_err(|e| CellError::internal(e.to_string()))?.map(Arc::new);
         let mut token = [0; 8];

@@ -1,7 +1,7 @@
 //! A program's output to a pipe: kept in a file up to a limit, with its end in memory for messages.
 
 use super::kept_output::{FIRST_BYTES, LAST_BYTES, create, put_back, replace_end};
-use super::last_words::{TAIL_BYTES, words_of};
+use super::output_tail::{TAIL_BYTES, words_of};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};

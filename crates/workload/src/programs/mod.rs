@@ -1,13 +1,13 @@
 //! Third-party programs at a path's two ends: started in their namespaces, watched, and ended with everything they have
 //! started, whatever happens. The workload `program` and the peer protocol use them.
 //!
-//! - `log`, `kept_output`, `last_words`: their output, as far as kept, and its tail in messages.
+//! - `log`, `kept_output`, `output_tail`: their output, as far as kept, and its tail in messages.
 //! - `listening`: whether a server is ready. `returned_files`: the files that come back with the cell.
 
 pub mod kept_output;
-pub mod last_words;
 mod listening;
 mod log;
+pub mod output_tail;
 pub mod returned_files;
 
 use crate::WorkloadError;
@@ -17,9 +17,9 @@ use crosswind_host::program::{Heard, Names, ProgramId, Programs, Streams, end_in
 use crosswind_host::{HostError, ProgramTimes};
 use crosswind_transport::Carrier;
 use crosswind_units::named;
-use last_words::last_words;
 use listening::is_open;
 use log::Log;
+use output_tail::output_tail;
 use serde::Serialize;
 use std::fs::File;
 use std::io::Read;
@@ -232,7 +232,7 @@ impl<'a> CellPrograms<'a> {
 /// output is left out.
 pub fn in_words(context: &Context<'_>, ends: [(Role, Option<String>); 2]) -> String {
     let sentences = ends.into_iter().filter_map(|(end, how)| {
-        let (how, words) = (how?, last_words(context.output, end.name()));
+        let (how, words) = (how?, output_tail(context.output, end.name()));
         let wrote = if words.is_empty() { String::new() } else { format!(": {words}") };
         let is_silent = words.is_empty() && how == server_in_words(None);
         (!is_silent).then(|| format!("the {} program {how}{wrote}", end.name()))

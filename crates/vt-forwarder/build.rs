@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-const CRATES: [&str; 5] = ["units", "settings", "path", "packet", "guest"];
+const CRATES: [&str; 5] = ["units", "settings", "path", "packet", "vt-forwarder"];
 
 fn main() -> io::Result<()> {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");

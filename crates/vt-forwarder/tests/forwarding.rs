@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
-use crosswind_guest::{Event, Events, Forwarding, Leaving, Settings, SettingsError};
 use crosswind_path::{PathConfig, Side};
 use crosswind_units::Seed;
+use crosswind_vt_forwarder::{Event, Events, Forwarding, Leaving, Settings, SettingsError};
 use serde_json::{Value, json};
 
 const ORIGIN_NS: u64 = 5_000;
@@ -17,7 +17,7 @@ const PACKET: [u8; 40] = {
 
 struct Buffer(Vec<u8>);
 
-impl crosswind_guest::Buffer for Buffer {
+impl crosswind_vt_forwarder::Buffer for Buffer {
     fn bytes(&self) -> &[u8] {
         &self.0
     }

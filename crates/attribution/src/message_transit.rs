@@ -36,7 +36,7 @@ pub struct Hosts {
 
 /// A message on its way from one host to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leg {
+pub struct MessageTransit {
     /// Its direction.
     pub side: Side,
     /// The client's port on its connection.

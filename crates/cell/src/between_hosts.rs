@@ -2,7 +2,7 @@
 //! network.
 
 use crate::flow::{instances, numbered, port};
-use crate::network::{Capturing, FarEnd, NetworkReport};
+use crate::network::{Capturing, NetworkReport, RemoteServer};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
 use crosswind_host::{
@@ -17,7 +17,7 @@ use crosswind_workload::Context;
 use std::sync::{Arc, OnceLock};
 
 /// The network between a cell's hosts, while it runs.
-pub trait Between: Sync {
+pub trait Network: Sync {
     /// Whether both hosts are built on this machine and have it to themselves.
     fn is_built(&self) -> bool;
 
@@ -71,14 +71,14 @@ pub trait Between: Sync {
     }
 
     /// Facts about it once the workload has ended.
-    fn finish(&mut self) -> Result<Known, CellError> {
-        Ok(Known::default())
+    fn finish(&mut self) -> Result<RemoteFacts, CellError> {
+        Ok(RemoteFacts::default())
     }
 }
 
 /// Facts about an existing network; empty for others.
 #[derive(Default)]
-pub struct Known {
+pub struct RemoteFacts {
     pub report: Option<NetworkReport>,
     /// Settings of the server's machine.
     pub server: Option<Readback>,
@@ -87,10 +87,10 @@ pub struct Known {
 }
 
 /// The network for `cell`.
-pub fn between(cell: &Cell) -> Result<Box<dyn Between + '_>, CellError> {
+pub fn between(cell: &Cell) -> Result<Box<dyn Network + '_>, CellError> {
     Ok(match cell.path.backend {
         Backend::Network => {
-            let far = FarEnd::start(cell)?;
+            let far = RemoteServer::start(cell)?;
             let flows = numbered(&cell.flows).map(|(number, flow)| far.start_flow(cell, flow, number));
             let flows = flows.collect::<Result<_, _>>()?;
             Box::new(Real { cell, flows, far, tcp_totals: Arc::default(), capture: None })
@@ -105,7 +105,7 @@ struct Built<'a> {
     netem: Option<Arc<OnceLock<NetemReport>>>,
 }
 
-impl Between for Built<'_> {
+impl Network for Built<'_> {
     fn is_built(&self) -> bool {
         true
     }
@@ -184,20 +184,20 @@ fn pairs_with_peers(cell: &Cell) -> Vec<usize> {
 struct Real<'a> {
     cell: &'a Cell,
     /// The servers of the flows beside the workload; they end before its own.
-    flows: Vec<FarEnd>,
-    far: FarEnd,
+    flows: Vec<RemoteServer>,
+    far: RemoteServer,
     tcp_totals: Arc<TcpTotals>,
     capture: Option<Capturing>,
 }
 
 impl Real<'_> {
     /// The server of the flow with this number.
-    fn flow(&self, number: u16) -> &FarEnd {
+    fn flow(&self, number: u16) -> &RemoteServer {
         &self.flows[usize::from(number) - 1]
     }
 }
 
-impl Between for Real<'_> {
+impl Network for Real<'_> {
     fn is_built(&self) -> bool {
         false
     }
@@ -246,16 +246,16 @@ impl Between for Real<'_> {
     }
 
     fn check(&self) -> Result<(), CellError> {
-        self.flows.iter().chain([&self.far]).try_for_each(FarEnd::check)
+        self.flows.iter().chain([&self.far]).try_for_each(RemoteServer::check)
     }
 
-    fn finish(&mut self) -> Result<Known, CellError> {
+    fn finish(&mut self) -> Result<RemoteFacts, CellError> {
         self.flows.clear();
         let captured = self.capture.take().map(Capturing::finish).transpose()?;
         let missed = captured.map_or(0, |captured| captured.missed);
         Ok(self.far.report(self.tcp_totals.report()).map_or_else(
-            || Known { capture_missed: missed, ..Known::default() },
-            |known| Known {
+            || RemoteFacts { capture_missed: missed, ..RemoteFacts::default() },
+            |known| RemoteFacts {
                 report: Some(known.report),
                 server: Some(known.host),
                 capture_missed: missed + known.capture_missed,

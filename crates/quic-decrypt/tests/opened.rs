@@ -3,7 +3,7 @@
 
 use crosswind_ledger::{QuicFrame, QuicLog, QuicSpace};
 use crosswind_path::Side;
-use crosswind_unseal::{Datagram, KeptDatagrams, KeyLog, Opened, Opener};
+use crosswind_quic_decrypt::{Datagram, KeptDatagrams, KeyLog, Opened, Opener};
 use proptest::prelude::*;
 
 const CLIENT: &str = include_str!("rfc9001/client_initial.hex");

@@ -1,7 +1,7 @@
 //! Single messages, with exact answers.
 
-use super::{HOSTS, NO_HTTP, PORT, Wire, assert_is_whole, at, http, leg};
-use crosswind_attribution::{Attribution, Hosts, Leg, Part};
+use super::{HOSTS, NO_HTTP, PORT, Wire, assert_is_whole, at, http, transit};
+use crosswind_attribution::{Attribution, DelayCause, Hosts, MessageTransit};
 use crosswind_ledger::{Headers, HttpFrame, PacketRecord, Position, QuicLog, TCP, TCP_ACK, TCP_PSH, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration};
@@ -11,7 +11,8 @@ fn a_segment_that_is_sent_at_once_takes_the_time_of_the_path() {
     let mut wire = Wire::default();
     wire.syns();
     wire.data(2010, 0, 100, true);
-    let expected = [(Part::ClientHost, 1, 0), (Part::PropagationForward, 1000, 0), (Part::ServerHost, 5, 0)];
+    let expected =
+        [(DelayCause::ClientHost, 1, 0), (DelayCause::PropagationForward, 1000, 0), (DelayCause::ServerHost, 5, 0)];
     assert_eq!(wire.forward(2009, 3015, 100, true), expected);
 }
 
@@ -24,10 +25,10 @@ fn what_is_lost_at_the_end_is_probed_for_and_then_the_timer_expires_twice() {
     wire.data(420_000, 0, 100, false);
     wire.data(830_000, 0, 100, true);
     let expected = [
-        (Part::TailLossProbe, 204_000, 0),
-        (Part::RetransmissionTimer, 206_000, 1),
-        (Part::RetransmissionTimer, 410_000, 2),
-        (Part::PropagationForward, 1000, 0),
+        (DelayCause::TailLossProbe, 204_000, 0),
+        (DelayCause::RetransmissionTimer, 206_000, 1),
+        (DelayCause::RetransmissionTimer, 410_000, 2),
+        (DelayCause::PropagationForward, 1000, 0),
     ];
     assert_eq!(wire.forward(10_000, 831_000, 100, true), expected);
 }
@@ -47,12 +48,12 @@ fn a_probe_of_new_data_is_told_whoever_wrote_that_and_whatever_acknowledges_noth
     wire.data(17_000, 300, 100, true);
     let position = Some(Position::Bytes { start: 300, end: 400 });
     let expected = [
-        (Part::TailLossProbe, 3000, 0),
-        (Part::CongestionWindow, 1000, 0),
-        (Part::CongestionWindow, 1000, 0),
-        (Part::PropagationForward, 1000, 0),
+        (DelayCause::TailLossProbe, 3000, 0),
+        (DelayCause::CongestionWindow, 1000, 0),
+        (DelayCause::CongestionWindow, 1000, 0),
+        (DelayCause::PropagationForward, 1000, 0),
     ];
-    let own = Leg { position, alone: false, ..leg(12_000, 18_000, 100) };
+    let own = MessageTransit { position, alone: false, ..transit(12_000, 18_000, 100) };
     assert_eq!(wire.pieces_at(Hosts { nagle: false, ..HOSTS }, own), expected);
 }
 
@@ -65,13 +66,13 @@ fn a_probe_of_new_data_may_follow_two_round_trips_of_the_handshake() {
         wire.data(10_000, 0, 1000, true);
         wire.data(10_000 + us, 1000, 1000, true);
         let position = Some(Position::Bytes { start: 0, end: 2000 });
-        let own = Leg { position, alone: false, ..leg(10_000, 11_000 + us, 2000) };
+        let own = MessageTransit { position, alone: false, ..transit(10_000, 11_000 + us, 2000) };
         wire.pieces_at(Hosts { nagle: false, pacing, ..HOSTS }, own)
     };
-    let then = (Part::PropagationForward, 1000, 0);
-    assert_eq!(waited(5000, false), [(Part::TailLossProbe, 5000, 0), then]);
-    assert_eq!(waited(3000, false), [(Part::Unknown, 3000, 0), then]);
-    assert_eq!(waited(5000, true), [(Part::Pacing, 5000, 0), then]);
+    let then = (DelayCause::PropagationForward, 1000, 0);
+    assert_eq!(waited(5000, false), [(DelayCause::TailLossProbe, 5000, 0), then]);
+    assert_eq!(waited(3000, false), [(DelayCause::Unknown, 3000, 0), then]);
+    assert_eq!(waited(5000, true), [(DelayCause::Pacing, 5000, 0), then]);
 }
 
 #[test]
@@ -82,10 +83,10 @@ fn a_message_waits_for_the_recovery_of_another() {
     wire.data(12_000, 100, 100, true); // its own
     wire.ack(13_000, 0, 60_000, true);
     wire.data(14_000, 0, 100, true);
-    let expected = [(Part::PropagationForward, 1000, 0), (Part::HeadOfLine, 2000, 0)];
+    let expected = [(DelayCause::PropagationForward, 1000, 0), (DelayCause::HeadOfLine, 2000, 0)];
     assert_eq!(wire.forward(12_000, 15_000, 100, false), expected);
     // The other waits for the retransmission: an acknowledgement reported overtaking.
-    let expected = [(Part::FastRecovery, 4000, 0), (Part::PropagationForward, 1000, 0)];
+    let expected = [(DelayCause::FastRecovery, 4000, 0), (DelayCause::PropagationForward, 1000, 0)];
     assert_eq!(wire.forward(10_000, 15_000, 100, false), expected);
 }
 
@@ -95,16 +96,17 @@ fn a_message_whose_bytes_are_known_is_told_from_those_around_it() {
     wire.syns();
     wire.data(10_000, 0, 100, true);
     wire.data(15_000, 100, 100, true);
-    let of = |received, position| wire.pieces(Leg { position, alone: false, ..leg(10_000, received, 90) });
+    let of =
+        |received, position| wire.pieces(MessageTransit { position, alone: false, ..transit(10_000, received, 90) });
     // The server reads the first when the second has arrived as well.
     let first = Some(Position::Bytes { start: 0, end: 100 });
-    assert_eq!(of(18_000, first), [(Part::PropagationForward, 1000, 0), (Part::ServerHost, 7000, 0)]);
-    assert_eq!(of(18_000, None)[1..], [(Part::PropagationForward, 1000, 0), (Part::ServerHost, 2000, 0)]);
+    assert_eq!(of(18_000, first), [(DelayCause::PropagationForward, 1000, 0), (DelayCause::ServerHost, 7000, 0)]);
+    assert_eq!(of(18_000, None)[1..], [(DelayCause::PropagationForward, 1000, 0), (DelayCause::ServerHost, 2000, 0)]);
     // Bytes that are another's beside others may be the end of a handshake for a single message.
-    let waits = |alone| wire.pieces(Leg { alone, ..leg(10_001, 11_000, 90) })[0].0;
-    assert_eq!([false, true].map(waits), [Part::Unknown, Part::PropagationForward]);
+    let waits = |alone| wire.pieces(MessageTransit { alone, ..transit(10_001, 11_000, 90) })[0].0;
+    assert_eq!([false, true].map(waits), [DelayCause::Unknown, DelayCause::PropagationForward]);
     // Bytes never sent.
-    assert_eq!(of(11_000, Some(Position::Bytes { start: 0, end: 150 })), [(Part::Unknown, 1000, 0)]);
+    assert_eq!(of(11_000, Some(Position::Bytes { start: 0, end: 150 })), [(DelayCause::Unknown, 1000, 0)]);
 }
 
 #[test]
@@ -115,10 +117,10 @@ fn a_small_segment_waits_for_an_acknowledgement_that_is_delayed() {
     wire.ack(51_000, 1000, 60_000, false); // 40 ms after it arrived
     wire.data(52_000, 1000, 200, true);
     let expected = [
-        (Part::Nagle, 1000, 0),
-        (Part::DelayedAcknowledgement, 40_000, 0),
-        (Part::Nagle, 1000, 0),
-        (Part::PropagationForward, 1000, 0),
+        (DelayCause::Nagle, 1000, 0),
+        (DelayCause::DelayedAcknowledgement, 40_000, 0),
+        (DelayCause::Nagle, 1000, 0),
+        (DelayCause::PropagationForward, 1000, 0),
     ];
     assert_eq!(wire.forward(10_000, 53_000, 1200, true), expected);
 }
@@ -131,10 +133,10 @@ fn a_segment_that_its_program_fills_waited_for_that() {
     // A message of 500 bytes, and another one half a millisecond later.
     wire.data(10_600, 1000, 1000, true);
     let position = Some(Position::Bytes { start: 1000, end: 1500 });
-    let message = Leg { position, alone: false, ..leg(10_100, 11_600, 500) };
-    assert_eq!(wire.pieces(message), [(Part::Nagle, 500, 0), (Part::PropagationForward, 1000, 0)]);
+    let message = MessageTransit { position, alone: false, ..transit(10_100, 11_600, 500) };
+    assert_eq!(wire.pieces(message), [(DelayCause::Nagle, 500, 0), (DelayCause::PropagationForward, 1000, 0)]);
     let nodelay = Hosts { nagle: false, ..HOSTS };
-    assert_eq!(wire.pieces_at(nodelay, message)[0], (Part::Unknown, 500, 0));
+    assert_eq!(wire.pieces_at(nodelay, message)[0], (DelayCause::Unknown, 500, 0));
 }
 
 #[test]
@@ -144,11 +146,11 @@ fn a_pace_holds_messages_back_beside_others_too() {
     wire.data(10_000, 0, 1000, true);
     wire.data(10_500, 1000, 1000, true);
     let position = Some(Position::Bytes { start: 1000, end: 2000 });
-    let message = Leg { position, alone: false, ..leg(9_999, 11_500, 1000) };
+    let message = MessageTransit { position, alone: false, ..transit(9_999, 11_500, 1000) };
     let of = |pacing| wire.pieces_at(Hosts { pacing, nagle: false, ..HOSTS }, message);
-    let rest = [(Part::PropagationForward, 1000, 0)];
-    assert_eq!(of(true), [&[(Part::ClientHost, 1, 0), (Part::Pacing, 500, 0)][..], &rest].concat());
-    assert_eq!(of(false), [&[(Part::ClientHost, 1, 0), (Part::Unknown, 500, 0)][..], &rest].concat());
+    let rest = [(DelayCause::PropagationForward, 1000, 0)];
+    assert_eq!(of(true), [&[(DelayCause::ClientHost, 1, 0), (DelayCause::Pacing, 500, 0)][..], &rest].concat());
+    assert_eq!(of(false), [&[(DelayCause::ClientHost, 1, 0), (DelayCause::Unknown, 500, 0)][..], &rest].concat());
 }
 
 #[test]
@@ -162,12 +164,12 @@ fn on_a_path_that_takes_no_time_an_acknowledgement_is_no_cause_of_what_it_answer
         (packet.due, packet.spent) = (packet.entered, TimeSpent::default());
         packet.left = packet.left.map(|_| packet.entered);
     }
-    assert_eq!(wire.forward(10_000, 220_000, 100, true), [(Part::TailLossProbe, 210_000, 0)]);
+    assert_eq!(wire.forward(10_000, 220_000, 100, true), [(DelayCause::TailLossProbe, 210_000, 0)]);
 }
 
 #[test]
 fn a_window_holds_back_what_does_not_fit_it() {
-    let windows = [(1000, Part::ReceiveWindow), (60_000, Part::CongestionWindow)];
+    let windows = [(1000, DelayCause::ReceiveWindow), (60_000, DelayCause::CongestionWindow)];
     for (window, part) in windows {
         let mut wire = Wire::default();
         wire.syns();
@@ -176,14 +178,14 @@ fn a_window_holds_back_what_does_not_fit_it() {
         wire.data(10_000, 0, 1000, true);
         wire.ack(11_000, 1000, window, false);
         wire.data(12_000, 1000, 1000, true);
-        let expected = [(part, 1000, 0), (part, 1000, 0), (Part::PropagationForward, 1000, 0)];
+        let expected = [(part, 1000, 0), (part, 1000, 0), (DelayCause::PropagationForward, 1000, 0)];
         assert_eq!(wire.forward(10_000, 13_000, 2000, true), expected, "{window}");
     }
 }
 
 #[test]
 fn a_window_waits_for_its_program_where_nothing_had_arrived_since() {
-    for (news, part) in [(true, Part::ReceiveWindow), (false, Part::ZeroWindow)] {
+    for (news, part) in [(true, DelayCause::ReceiveWindow), (false, DelayCause::ZeroWindow)] {
         let mut wire = Wire::default();
         wire.syns();
         wire.packets[1].headers.window = 3000;
@@ -192,47 +194,52 @@ fn a_window_waits_for_its_program_where_nothing_had_arrived_since() {
         wire.ack(11_001, 0, 4000, true);
         wire.data(12_001, 3000, 1000, true); // its own
         wire.data(12_002, 0, 3000, true);
-        let expected = [(part, 501, 0), (part, 1000, 0), (Part::PropagationForward, 1000, 0), (Part::HeadOfLine, 1, 0)];
+        let expected = [
+            (part, 501, 0),
+            (part, 1000, 0),
+            (DelayCause::PropagationForward, 1000, 0),
+            (DelayCause::HeadOfLine, 1, 0),
+        ];
         let position = Some(Position::Bytes { start: 3000, end: 4000 });
-        assert_eq!(wire.pieces(Leg { position, ..leg(10_500, 13_002, 1000) }), expected);
+        assert_eq!(wire.pieces(MessageTransit { position, ..transit(10_500, 13_002, 1000) }), expected);
     }
 }
 
 #[test]
 fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
-    let until = |wire: &Wire, received| wire.pieces(Leg { timed: true, ..leg(10_000, received, 100) });
-    let begins = (Part::ClientHost, 1, 0);
+    let until = |wire: &Wire, received| wire.pieces(MessageTransit { timed: true, ..transit(10_000, received, 100) });
+    let begins = (DelayCause::ClientHost, 1, 0);
     let mut wire = Wire::default();
     wire.syns();
     wire.data(10_000, 0, 1000, true);
     wire.data(10_001, 1000, 1000, false);
     // Nothing behind it tells of its loss.
-    assert_eq!(until(&wire, 11_500), [begins, (Part::Unknown, 1499, 0)]);
+    assert_eq!(until(&wire, 11_500), [begins, (DelayCause::Unknown, 1499, 0)]);
     wire.data(10_002, 2000, 1000, true);
-    assert_eq!(until(&wire, 11_500), [begins, (Part::FastRecovery, 1499, 0)]);
+    assert_eq!(until(&wire, 11_500), [begins, (DelayCause::FastRecovery, 1499, 0)]);
     wire.ack(11_002, 1000, 60_000, true);
     wire.data(12_002, 1000, 1000, true);
-    let recovered = [begins, (Part::FastRecovery, 2001, 0)];
-    assert_eq!(until(&wire, 12_500), [&recovered[..], &[(Part::PropagationForward, 498, 0)]].concat());
+    let recovered = [begins, (DelayCause::FastRecovery, 2001, 0)];
+    assert_eq!(until(&wire, 12_500), [&recovered[..], &[(DelayCause::PropagationForward, 498, 0)]].concat());
     // Everything sent is there, its acknowledgement is not.
-    let arrived = [&recovered[..], &[(Part::PropagationForward, 1000, 0)]].concat();
+    let arrived = [&recovered[..], &[(DelayCause::PropagationForward, 1000, 0)]].concat();
     let then = |wire: &Wire, received, part, us| {
         assert_eq!(until(wire, received), [&arrived[..], &[(part, us, 0)]].concat());
     };
-    then(&wire, 13_500, Part::CongestionWindow, 498);
+    then(&wire, 13_500, DelayCause::CongestionWindow, 498);
     wire.ack(13_002, 3000, 0, false);
-    then(&wire, 14_500, Part::ClientHost, 1498);
+    then(&wire, 14_500, DelayCause::ClientHost, 1498);
     (wire.packets[1].headers.window, wire.packets[5].headers.window) = (3000, 2000);
-    then(&wire, 13_500, Part::ReceiveWindow, 498);
-    then(&wire, 14_500, Part::ZeroWindow, 1498);
+    then(&wire, 13_500, DelayCause::ReceiveWindow, 498);
+    then(&wire, 14_500, DelayCause::ZeroWindow, 1498);
 }
 
 #[test]
 fn what_no_packet_tells_is_unknown() {
     let mut wire = Wire::default();
-    assert_eq!(wire.forward(10_000, 43_000, 60, true), [(Part::Unknown, 33_000, 0)]);
+    assert_eq!(wire.forward(10_000, 43_000, 60, true), [(DelayCause::Unknown, 33_000, 0)]);
     wire.data(50_000, 0, 100, true);
-    assert_eq!(wire.forward(10_000, 43_000, 60, true), [(Part::Unknown, 33_000, 0)]);
+    assert_eq!(wire.forward(10_000, 43_000, 60, true), [(DelayCause::Unknown, 33_000, 0)]);
 }
 
 #[test]
@@ -244,14 +251,14 @@ fn a_buffer_is_full_where_all_that_was_written_is_in_flight() {
         wire.packets[2].headers.flags |= flags;
         wire.ack(11_000, 1000, 60_000, false);
         wire.data(12_000, 1000, 1000, true);
-        let (hosts, leg) = (Hosts { send_buffer, ..HOSTS }, leg(10_000, 13_000, 2000));
-        Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).leg(leg)[0].part
+        let (hosts, transit) = (Hosts { send_buffer, ..HOSTS }, transit(10_000, 13_000, 2000));
+        Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).transit(transit)[0].part
     };
-    assert_eq!(held(TCP_PSH, Some(1000)), Part::SendBuffer);
+    assert_eq!(held(TCP_PSH, Some(1000)), DelayCause::SendBuffer);
     // There was room, or more to be sent, or the kernel may let the buffer grow.
-    assert_eq!(held(TCP_PSH, Some(1001)), Part::CongestionWindow);
-    assert_eq!(held(0, Some(1000)), Part::CongestionWindow);
-    assert_eq!(held(TCP_PSH, None), Part::CongestionWindow);
+    assert_eq!(held(TCP_PSH, Some(1001)), DelayCause::CongestionWindow);
+    assert_eq!(held(0, Some(1000)), DelayCause::CongestionWindow);
+    assert_eq!(held(TCP_PSH, None), DelayCause::CongestionWindow);
 }
 
 #[test]
@@ -266,13 +273,13 @@ fn a_buffer_is_full_where_an_acknowledgement_lets_nothing_be_sent() {
             wire.ack(11_000, up_to, 60_000, false);
         }
         wire.data(12_001, 2000, 1000, true);
-        wire.pieces_at(Hosts { in_order, ..HOSTS }, leg(10_000, 13_001, 3000))[0].0
+        wire.pieces_at(Hosts { in_order, ..HOSTS }, transit(10_000, 13_001, 3000))[0].0
     };
-    assert_eq!(held(TCP_PSH, &[1000, 2000], true), Part::SendBuffer);
+    assert_eq!(held(TCP_PSH, &[1000, 2000], true), DelayCause::SendBuffer);
     // There was more to be sent; one acknowledgement let it be sent; its sender may have answered the first of them.
-    assert_eq!(held(0, &[1000, 2000], true), Part::CongestionWindow);
-    assert_eq!(held(TCP_PSH, &[2000], true), Part::CongestionWindow);
-    assert_eq!(held(TCP_PSH, &[1000, 2000], false), Part::CongestionWindow);
+    assert_eq!(held(0, &[1000, 2000], true), DelayCause::CongestionWindow);
+    assert_eq!(held(TCP_PSH, &[2000], true), DelayCause::CongestionWindow);
+    assert_eq!(held(TCP_PSH, &[1000, 2000], false), DelayCause::CongestionWindow);
 }
 
 #[test]
@@ -288,7 +295,7 @@ fn a_window_that_was_full_for_an_instant_alone_is_not_what_a_segment_waited_for(
         wire.data(12_000, 2000, 1000, true);
         wire.forward(10_000, 13_000, 3000, true)[0].0
     };
-    assert_eq!([held(60_000), held(2000)], [Part::CongestionWindow, Part::ReceiveWindow]);
+    assert_eq!([held(60_000), held(2000)], [DelayCause::CongestionWindow, DelayCause::ReceiveWindow]);
 }
 
 /// 1000 bytes take 800 us on a link of 10 Mbit/s.
@@ -327,8 +334,8 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
     };
     let own = |index, begins| packet(index, PORT, begins);
     let packets = [packet(0, 9, 10_000), own(1, 10_800), own(2, 11_600), packet(3, 9, 12_400), own(4, 13_200)];
-    let (link, queue) = ((Part::SerialisationForward, 800, 0), (Part::QueueingForward, 800, 0));
-    let expected = [queue, link, link, queue, link, (Part::PropagationForward, 1000, 0)];
+    let (link, queue) = ((DelayCause::SerialisationForward, 800, 0), (DelayCause::QueueingForward, 800, 0));
+    let expected = [queue, link, link, queue, link, (DelayCause::PropagationForward, 1000, 0)];
     let wire = Wire { packets: packets.to_vec() };
     assert_eq!(wire.forward(10_000, 15_000, 2900, true), expected);
 }
@@ -346,10 +353,10 @@ fn bytes_may_wait_behind_an_acknowledgement_of_their_own_connection() {
         packet.left = Some(packet.due);
     }
     let expected = [
-        (Part::ClientHost, 2, 0),
-        (Part::QueueingForward, 799, 0),
-        (Part::SerialisationForward, 800, 0),
-        (Part::PropagationForward, 1000, 0),
+        (DelayCause::ClientHost, 2, 0),
+        (DelayCause::QueueingForward, 799, 0),
+        (DelayCause::SerialisationForward, 800, 0),
+        (DelayCause::PropagationForward, 1000, 0),
     ];
     assert_eq!(wire.forward(9_999, 12_600, 100, true), expected);
 }
@@ -379,13 +386,14 @@ fn a_window_of_http2_holds_back_what_does_not_fit_it() {
             (11_000, 15, 28, stream, HttpFrame::WindowUpdate(more)),
         ]);
         let position = Some(Position::Stream { stream: 1, start: None, end: None });
-        let leg = Leg { position, alone: false, ..leg(10_000, 13_000, 1500) };
-        let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &[client, server], HOSTS).leg(leg);
+        let transit = MessageTransit { position, alone: false, ..transit(10_000, 13_000, 1500) };
+        let pieces =
+            Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &[client, server], HOSTS).transit(transit);
         assert_is_whole(&pieces, at(10_000), at(13_000));
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()
     };
-    let waited = |part| vec![(part, 1000), (part, 1000), (Part::PropagationForward, 1000)];
-    assert_eq!(parts(500, 1), waited(Part::StreamWindow));
+    let waited = |part| vec![(part, 1000), (part, 1000), (DelayCause::PropagationForward, 1000)];
+    assert_eq!(parts(500, 1), waited(DelayCause::StreamWindow));
     // Another stream's window is not the cause.
-    assert_eq!(parts(500, 3), waited(Part::Nagle));
+    assert_eq!(parts(500, 3), waited(DelayCause::Nagle));
 }

@@ -32,18 +32,18 @@ impl From<IpAddr> for Owner {
 
 /// Unauthenticated connections, the oldest first. `T` ends one of them.
 #[derive(Debug)]
-pub struct Strangers<T> {
+pub struct Unauthenticated<T> {
     waiting: Vec<(u64, Owner, T)>,
     next: u64,
 }
 
-impl<T> Default for Strangers<T> {
+impl<T> Default for Unauthenticated<T> {
     fn default() -> Self {
         Self { waiting: Vec::new(), next: 0 }
     }
 }
 
-impl<T> Strangers<T> {
+impl<T> Unauthenticated<T> {
     /// Adds one. Returns its number, and the one that has to go for it.
     pub fn add(&mut self, address: IpAddr, ending: T) -> (u64, Option<T>) {
         let (owner, number) = (Owner::from(address), self.next);
@@ -117,28 +117,28 @@ mod tests {
 
     #[test]
     fn the_oldest_of_the_same_address_goes_first() {
-        let mut strangers = Strangers::default();
-        assert_eq!(strangers.add(ip("192.0.2.1"), 100), (0, None));
+        let mut unauthenticated = Unauthenticated::default();
+        assert_eq!(unauthenticated.add(ip("192.0.2.1"), 100), (0, None));
         for number in 1..=8 {
-            assert_eq!(strangers.add(ip("::ffff:192.0.2.2"), number), (number, None));
+            assert_eq!(unauthenticated.add(ip("::ffff:192.0.2.2"), number), (number, None));
         }
-        assert_eq!(strangers.add(ip("192.0.2.2"), 9), (9, Some(1)));
-        strangers.remove(5);
-        assert_eq!(strangers.add(ip("192.0.2.2"), 10), (10, None));
-        assert_eq!(strangers.add(ip("192.0.2.2"), 11), (11, Some(2)));
+        assert_eq!(unauthenticated.add(ip("192.0.2.2"), 9), (9, Some(1)));
+        unauthenticated.remove(5);
+        assert_eq!(unauthenticated.add(ip("192.0.2.2"), 10), (10, None));
+        assert_eq!(unauthenticated.add(ip("192.0.2.2"), 11), (11, Some(2)));
     }
 
     #[test]
     fn a_network_of_ipv6_is_one_owner_and_of_many_owners_the_oldest_goes() {
-        let mut strangers = Strangers::default();
+        let mut unauthenticated = Unauthenticated::default();
         for number in 0..8 {
-            assert_eq!(strangers.add(ip(&format!("2001:db8::{number}")), number).1, None);
+            assert_eq!(unauthenticated.add(ip(&format!("2001:db8::{number}")), number).1, None);
         }
-        assert_eq!(strangers.add(ip("2001:db8::ffff:0:0:1"), 8).1, Some(0));
+        assert_eq!(unauthenticated.add(ip("2001:db8::ffff:0:0:1"), 8).1, Some(0));
         for number in 9..65 {
-            assert_eq!(strangers.add(ip(&format!("2001:db8:{number}::1")), number).1, None, "{number}");
+            assert_eq!(unauthenticated.add(ip(&format!("2001:db8:{number}::1")), number).1, None, "{number}");
         }
-        assert_eq!(strangers.add(ip("2001:db8:99::1"), 99).1, Some(1));
+        assert_eq!(unauthenticated.add(ip("2001:db8:99::1"), 99).1, Some(1));
     }
 
     #[test]

@@ -1,19 +1,19 @@
 //! The critical path, backwards from the end of a transit to its beginning, interval by interval.
 
-use crate::Part;
+use crate::DelayCause;
 use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::{Instant, named};
 
 /// An interval with a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct Interval {
     /// When it began.
     pub from: Instant,
     /// When it ended, and the next one began.
     pub to: Instant,
     /// Its cause.
-    pub part: Part,
+    pub part: DelayCause,
     /// Where.
     pub place: Place,
     /// Its packet: in the path, retransmitted, or waiting.
@@ -24,7 +24,7 @@ pub struct Piece {
     pub data: Side,
 }
 
-impl Piece {
+impl Interval {
     fn is_like(&self, other: &Self) -> bool {
         let of = |it: &Self| (it.part, it.place, it.data, it.packet.map(|packet| packet.side));
         self.count == 0 && other.count == 0 && of(self) == of(other)
@@ -72,10 +72,10 @@ impl From<&PacketRecord> for PacketId {
 }
 
 /// A wait's cause, to which packets' time in the path belongs while it lasts.
-pub type Wait = Option<Part>;
+pub type Wait = Option<DelayCause>;
 
 /// Intervals from the end of a transit back to its beginning, without gaps: their sum is always the transit.
-pub struct Trail {
+pub struct CriticalPath {
     beginning: Instant,
     /// The direction of the followed data.
     data: Side,
@@ -83,10 +83,10 @@ pub struct Trail {
     merges: bool,
     /// Up to where time has its names.
     at: Instant,
-    pieces: Vec<Piece>,
+    pieces: Vec<Interval>,
 }
 
-impl Trail {
+impl CriticalPath {
     pub fn new(beginning: Instant, end: Instant, data: Side) -> Self {
         Self { beginning, data, merges: false, at: end, pieces: Vec::new() }
     }
@@ -118,17 +118,17 @@ impl Trail {
     }
 
     /// Names the time from `from` to where the trail is.
-    pub fn name(&mut self, from: Instant, part: Part, place: Place, packet: Option<&PacketRecord>, count: u32) {
+    pub fn name(&mut self, from: Instant, part: DelayCause, place: Place, packet: Option<&PacketRecord>, count: u32) {
         self.name_of(from, part, place, packet.map(PacketId::from), count);
     }
 
     /// The same, for a packet by its place in the table.
-    pub fn name_of(&mut self, from: Instant, part: Part, place: Place, packet: Option<PacketId>, count: u32) {
+    pub fn name_of(&mut self, from: Instant, part: DelayCause, place: Place, packet: Option<PacketId>, count: u32) {
         let from = from.max(self.beginning);
         if from >= self.at {
             return;
         }
-        let piece = Piece { from, to: self.at, part, place, packet, count, data: self.data };
+        let piece = Interval { from, to: self.at, part, place, packet, count, data: self.data };
         self.at = from;
         if let Some(later) = self.pieces.last_mut().filter(|it| self.merges && it.is_like(&piece)) {
             (later.from, later.packet) = (from, packet);
@@ -138,8 +138,8 @@ impl Trail {
     }
 
     /// The intervals in order of time. Unnamed time is unknown.
-    pub fn finish(mut self) -> Vec<Piece> {
-        self.name(self.beginning, Part::Unknown, Place::sender(self.data), None, 0);
+    pub fn finish(mut self) -> Vec<Interval> {
+        self.name(self.beginning, DelayCause::Unknown, Place::sender(self.data), None, 0);
         self.pieces.reverse();
         self.pieces
     }

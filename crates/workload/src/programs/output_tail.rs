@@ -12,7 +12,7 @@ const LINE_CHARACTERS: usize = 200;
 
 /// The output tail of one end's program (`client`, `server`) in `directory`: its `error: ...` and `hint: ...`, or the
 /// last lines of its standard error, or of its standard output if it wrote no error. Empty without any.
-pub fn last_words(directory: Option<&Path>, end: &str) -> String {
+pub fn output_tail(directory: Option<&Path>, end: &str) -> String {
     let Some(directory) = directory else { return String::new() };
     ["err", "out"]
         .into_iter()
@@ -70,13 +70,13 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("crosswind-last-words-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
         let write = |name: &str, text: &str| std::fs::write(directory.join(name), text).expect("a file");
-        assert_eq!(last_words(Some(&directory), "client"), "");
+        assert_eq!(output_tail(Some(&directory), "client"), "");
         write("client.out", "said\n");
-        assert_eq!(last_words(Some(&directory), "client"), "said");
+        assert_eq!(output_tail(Some(&directory), "client"), "said");
         write("client.err", &format!("{}\nlast\n", "y\n".repeat(5000)));
-        assert_eq!(last_words(Some(&directory), "client"), "y | y | last");
+        assert_eq!(output_tail(Some(&directory), "client"), "y | y | last");
         assert_eq!(
-            (last_words(Some(&directory), "server"), last_words(None, "client")),
+            (output_tail(Some(&directory), "server"), output_tail(None, "client")),
             (String::new(), String::new())
         );
         std::fs::remove_dir_all(&directory).expect("removed");

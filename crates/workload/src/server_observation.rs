@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// The server's observation of one message or transfer.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct ServerObservation {
     /// The client's port.
     pub client_port: u16,
     /// The readable part of the message's number.
@@ -24,10 +24,10 @@ pub struct Seen {
     pub position: Option<Position>,
 }
 
-/// Bytes per [`Seen`] between machines.
+/// Bytes per [`ServerObservation`] between machines.
 pub const SEEN_BYTES: usize = 6 * 8;
 
-impl Seen {
+impl ServerObservation {
     /// As bytes: six little-endian numbers; times are nanoseconds since `origin_ns`, by the server's clock.
     pub fn to_bytes(self, origin_ns: u64) -> [u8; SEEN_BYTES] {
         let time = |instant: Instant| instant.as_nanos() + origin_ns;
@@ -63,14 +63,14 @@ impl Seen {
 
 /// The server's observations, by the client's port.
 pub struct SeenByPort {
-    by_port: HashMap<u16, Vec<Seen>>,
+    by_port: HashMap<u16, Vec<ServerObservation>>,
     tolerance: Duration,
 }
 
 impl SeenByPort {
     /// Sorts observations. Their times may be wrong by `tolerance`.
-    pub fn new(all: Vec<Seen>, tolerance: Duration) -> Self {
-        let mut by_port: HashMap<u16, Vec<Seen>> = HashMap::new();
+    pub fn new(all: Vec<ServerObservation>, tolerance: Duration) -> Self {
+        let mut by_port: HashMap<u16, Vec<ServerObservation>> = HashMap::new();
         for seen in all {
             by_port.entry(seen.client_port).or_default().push(seen);
         }
@@ -81,7 +81,7 @@ impl SeenByPort {
     }
 
     /// The first message or transfer matching `trace`.
-    pub fn find(&self, trace: Trace) -> Option<Seen> {
+    pub fn find(&self, trace: Trace) -> Option<ServerObservation> {
         let list = self.by_port.get(&trace.client_port)?;
         let from = list.partition_point(|seen| seen.received + self.tolerance < trace.not_before);
         list[from..].iter().find(|seen| trace.tag.is_none_or(|tag| tag == seen.tag)).copied()
@@ -92,9 +92,9 @@ impl SeenByPort {
 mod tests {
     use super::*;
 
-    fn seen(client_port: u16, tag: u64, us: u64) -> Seen {
+    fn seen(client_port: u16, tag: u64, us: u64) -> ServerObservation {
         let at = Instant::from_nanos(us * 1000);
-        Seen { client_port, tag, first: at, received: at, sent: at, bytes: tag, position: None }
+        ServerObservation { client_port, tag, first: at, received: at, sent: at, bytes: tag, position: None }
     }
 
     #[test]
@@ -114,9 +114,9 @@ mod tests {
     #[test]
     fn what_was_seen_arrives_as_it_left() {
         let at = Instant::from_nanos;
-        let seen = Seen { client_port: 65_535, ..seen(0, u64::MAX, 0) };
-        let seen = Seen { first: at(1), received: at(2), sent: at(3), bytes: 1 << 40, ..seen };
-        let back = Seen::from_bytes(&seen.to_bytes(1000), |ns| at(ns - 990));
+        let seen = ServerObservation { client_port: 65_535, ..seen(0, u64::MAX, 0) };
+        let seen = ServerObservation { first: at(1), received: at(2), sent: at(3), bytes: 1 << 40, ..seen };
+        let back = ServerObservation::from_bytes(&seen.to_bytes(1000), |ns| at(ns - 990));
         assert_eq!((back.client_port, back.tag, back.bytes), (65_535, u64::MAX, 1 << 40));
         assert_eq!((back.first, back.received, back.sent), (at(11), at(12), at(13)));
     }

@@ -11,7 +11,7 @@ pub const SHORTEST_IDLE: Duration = Duration::from_millis(200);
 
 /// One host's sending to the other.
 #[derive(Default)]
-pub struct Half<'a> {
+pub struct Sender<'a> {
     /// Segments with data, in the order of entering the path.
     pub sends: Vec<Segment<'a>>,
     pub bytes: ByteStream,
@@ -88,7 +88,7 @@ impl Positions {
     }
 }
 
-impl<'a> Half<'a> {
+impl<'a> Sender<'a> {
     pub fn new(
         packets: &[&'a PacketRecord],
         side: Side,
@@ -96,7 +96,7 @@ impl<'a> Half<'a> {
         other: Option<Headers>,
         hosts: Hosts,
     ) -> Self {
-        let mut half = Self::default();
+        let mut sender = Self::default();
         let mut positions = Positions::default();
         if let Some(own) = own {
             positions.of(own.sequence.wrapping_add(1));
@@ -109,14 +109,14 @@ impl<'a> Half<'a> {
             };
             positions.known = packets.iter().find_map(first).map(|sequence| (sequence, SOMEWHERE));
         }
-        half.begun = own.is_some() && other.is_some();
+        sender.begun = own.is_some() && other.is_some();
         let said = [own, other].map(|syn| syn.map(|it| it.options).unwrap_or_default());
-        half.sack = said.iter().all(|options| options.sack_permitted);
-        half.add_segments(packets, side, positions);
-        half.largest_segment = half.sends.iter().map(|it| it.end - it.start).max().unwrap_or(0);
-        half.largest_packet = half.sends.iter().map(|it| it.packet.size.0).max().unwrap_or(0);
-        half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, it)| sent.arrived().map(|_| it)).collect();
-        let Self { bytes, arrivals, sends, .. } = &mut half;
+        sender.sack = said.iter().all(|options| options.sack_permitted);
+        sender.add_segments(packets, side, positions);
+        sender.largest_segment = sender.sends.iter().map(|it| it.end - it.start).max().unwrap_or(0);
+        sender.largest_packet = sender.sends.iter().map(|it| it.packet.size.0).max().unwrap_or(0);
+        sender.arrivals = sender.sends.iter().zip(0..).filter_map(|(sent, it)| sent.arrived().map(|_| it)).collect();
+        let Self { bytes, arrivals, sends, .. } = &mut sender;
         arrivals.sort_unstable_by_key(|&send| (sends[send as usize].arrived(), send));
         bytes.follow_receiver(arrivals.iter().filter_map(|&send| {
             let at = sends[send as usize].arrived()?;
@@ -125,10 +125,10 @@ impl<'a> Half<'a> {
         }));
         // Windows are scaled only where both ends said so (RFC 7323, 2.2).
         let shift = said[0].window_shift.and(said[1].window_shift).unwrap_or(0);
-        half.add_acks(packets, side, positions, shift);
-        half.shortest_round_trip = half.find_shortest_round_trip(hosts.promptness);
-        half.before_idle = half.follow_idle_times();
-        half
+        sender.add_acks(packets, side, positions, shift);
+        sender.shortest_round_trip = sender.find_shortest_round_trip(hosts.promptness);
+        sender.before_idle = sender.follow_idle_times();
+        sender
     }
 
     fn add_segments(&mut self, packets: &[&'a PacketRecord], side: Side, mut positions: Positions) {

@@ -18,7 +18,7 @@ use std::time::Duration;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One of several concurrent clients, with its tools.
-pub struct Lane<'a> {
+pub struct Client<'a> {
     pub context: &'a Context<'a>,
     pub needs: ConnectionNeeds,
     /// Its number among those side by side.
@@ -39,7 +39,7 @@ pub struct Opened {
     pub phases: Phases,
 }
 
-impl Lane<'_> {
+impl Client<'_> {
     pub fn features(&self) -> Features {
         self.needs.transport.features()
     }

@@ -2,7 +2,7 @@
 
 use crate::bytes::{Advance, ByteStream};
 use crate::round_trips::{RoundTrips, Sent};
-use crate::{Hosts, Part};
+use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub const HANDSHAKE: u64 = 1 << 62;
 const INITIAL_RTT: Duration = Duration::from_millis(333);
 
 /// One host's sending to the other.
-pub struct Half<'a> {
+pub struct Sender<'a> {
     pub log: &'a QuicLog,
     /// Whether both ends are others' programs.
     is_of_programs: bool,
@@ -66,7 +66,7 @@ pub struct Ack {
 /// When a packet was lost, as its sender saw it.
 pub struct Declared {
     pub at: Instant,
-    pub part: Part,
+    pub part: DelayCause,
     /// Whether by a timer, which is late by up to its granularity.
     pub by_timer: bool,
 }
@@ -78,13 +78,13 @@ pub struct Limit {
     pub bytes: u64,
 }
 
-impl<'a> Half<'a> {
+impl<'a> Sender<'a> {
     pub fn new(sends: Vec<Datagram<'a>>, log: &'a QuicLog, is_of_programs: bool) -> Self {
         let (mut copies, mut originals) = (Vec::new(), Vec::with_capacity(sends.len()));
         for datagram in sends {
             if datagram.packet.copy > 0 { &mut copies } else { &mut originals }.push(datagram);
         }
-        let mut half = Self {
+        let mut sender = Self {
             log,
             is_of_programs,
             sends: originals,
@@ -98,23 +98,23 @@ impl<'a> Half<'a> {
         };
         // A copy is another chance to arrive.
         for copy in copies {
-            if let (Some(send), Some(at)) = (half.send_of(copy.packet), copy.arrived) {
-                let sent = &mut half.sends[send];
+            if let (Some(send), Some(at)) = (sender.send_of(copy.packet), copy.arrived) {
+                let sent = &mut sender.sends[send];
                 if sent.arrived.is_none_or(|before| at < before) {
                     (sent.arrived, sent.packet) = (Some(at), copy.packet);
                 }
             }
         }
-        half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, at)| Some((sent.arrived?, at))).collect();
-        half.arrivals.sort_unstable();
-        half.add_handshake();
-        half.add_streams();
+        sender.arrivals = sender.sends.iter().zip(0..).filter_map(|(sent, at)| Some((sent.arrived?, at))).collect();
+        sender.arrivals.sort_unstable();
+        sender.add_handshake();
+        sender.add_streams();
         let has_datagrams = |send: &u32| {
-            half.frames(*send as usize).filter(|frame| matches!(frame, QuicFrame::Datagram { .. })).count()
+            sender.frames(*send as usize).filter(|frame| matches!(frame, QuicFrame::Datagram { .. })).count()
         };
-        half.datagrams =
-            (0..half.sends.len() as u32).flat_map(|send| std::iter::repeat_n(send, has_datagrams(&send))).collect();
-        half
+        sender.datagrams =
+            (0..sender.sends.len() as u32).flat_map(|send| std::iter::repeat_n(send, has_datagrams(&send))).collect();
+        sender
     }
 
     fn add_streams(&mut self) {
@@ -301,14 +301,14 @@ impl<'a> Half<'a> {
             }
             let at = ack.at;
             if ack.largest >= number + u64::from(packet_threshold) {
-                return Some(Declared { at, part: Part::PacketThreshold, by_timer: false });
+                return Some(Declared { at, part: DelayCause::PacketThreshold, by_timer: false });
             }
             if at.saturating_since(sent) >= ack.patience {
-                return Some(Declared { at, part: Part::TimeThreshold, by_timer: false });
+                return Some(Declared { at, part: DelayCause::TimeThreshold, by_timer: false });
             }
             timer = Some(sent + ack.patience);
         }
-        timer.map(|at| Declared { at, part: Part::TimeThreshold, by_timer: true })
+        timer.map(|at| Declared { at, part: DelayCause::TimeThreshold, by_timer: true })
     }
 
     /// Whether at `at` an earlier datagram was still in flight, not overtaken by anything.

@@ -157,7 +157,7 @@ macro_rules! groups {
         impl PartGroup {
             /// All of them, in the order of charts.
             pub fn all() -> Vec<Self> {
-                vec![$(Self { name: $name, title: $title, noun: $noun, help: $help, parts: Part::of_group(Group::$variant) },)*]
+                vec![$(Self { name: $name, title: $title, noun: $noun, help: $help, parts: DelayCause::of_group(Group::$variant) },)*]
             }
         }
     };
@@ -198,11 +198,11 @@ macro_rules! parts {
     ($($variant:ident: $group:ident $name:literal $noun:literal $help:literal $share:literal $exchange:literal,)*) => {
         /// A cause of delay.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Part {
+        pub enum DelayCause {
             $(#[doc = $help] $variant,)*
         }
 
-        impl Part {
+        impl DelayCause {
             /// All causes, in the order of tables.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
             /// Their rows, in the same order.
@@ -215,7 +215,7 @@ macro_rules! parts {
 
 with_parts!(parts);
 
-impl Part {
+impl DelayCause {
     /// As it is stored.
     pub const fn name(self) -> &'static str {
         Self::ROWS[self as usize].1.name

@@ -3,11 +3,11 @@
 #![no_main]
 
 use crosswind_path::Side;
-use crosswind_unseal::{Datagram, KeyLog, Opener};
+use crosswind_quic_decrypt::{Datagram, KeyLog, Opener};
 use libfuzzer_sys::fuzz_target;
 
 /// RFC 9001, appendix A.2.
-const FIRST: &str = include_str!("../../crates/unseal/tests/rfc9001/client_initial.hex");
+const FIRST: &str = include_str!("../../crates/quic-decrypt/tests/rfc9001/client_initial.hex");
 
 fuzz_target!(|input: (&[u8], Vec<(bool, u8, &[u8])>)| {
     let (log, datagrams) = input;

@@ -15,7 +15,7 @@ const UDP: u64 = 8;
 
 impl Cell {
     /// Warnings independent of the run's events.
-    pub fn foreseen(&self) -> Vec<Warning> {
+    pub fn preflight(&self) -> Vec<Warning> {
         let flows = self.flows.iter().filter(|flow| flow.count > 0).map(|flow| (Some(&flow.name), &flow.workload));
         let senders: Vec<_> = [(None, &self.workload)].into_iter().chain(flows).collect();
         let of_side = |side| senders.iter().filter_map(move |(flow, workload)| self.black_hole(side, *flow, workload));
