@@ -24,11 +24,11 @@ from scipy.stats import linregress, rankdata, spearmanr
 
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import Range
-from crosswind.stats.beyond import size_of
 from crosswind.stats.differences import Side, difference
 from crosswind.stats.effect import estimate_of
 from crosswind.stats.estimate import Interval
 from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.significance import size_of
 
 ECHOES = [
     "echo", "--transport", "tcp", "--congestion-control", "cubic,reno", "--loss", "10%,15%,20%",

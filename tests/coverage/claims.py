@@ -13,10 +13,10 @@ from scipy import special
 
 from coverage.worlds import LN1, LN2, MIX, NORMAL, Size, World, scores_of_cell
 from crosswind.stats.arrays import Array
-from crosswind.stats.beyond import beyond
 from crosswind.stats.design import LIGHT
 from crosswind.stats.differences import Side, difference
 from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.significance import significance
 
 UNITS = (3, 5, 10, 20)
 DEPENDENCE = ((1, 0.0), (100, 0.0), (100, 0.2), (240, 0.0), (240, 0.2))
@@ -69,7 +69,7 @@ def wrong_claims(world: World, beside: str, size: Size, *, runs: int, seed: int)
         if effect.error > 0:
             found.t_larger += float(special.stdtr(size.units - 1, effect.value / effect.error)) < LEVEL
             found.t_smaller += float(special.stdtr(size.units - 1, -effect.value / effect.error)) < LEVEL
-        made = beyond(effect, 0.0, size=1.0)
+        made = significance(effect, 0.0, size=1.0)
         if made is None:
             continue
         found.smaller += made.above < LEVEL and not (made.of_most and above > 0.5)

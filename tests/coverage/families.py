@@ -6,10 +6,10 @@ import numpy as np
 
 from coverage.worlds import SHARED, Size, World
 from crosswind.stats.arrays import Array
-from crosswind.stats.beyond import two_sided_p
 from crosswind.stats.differences import Side, difference
 from crosswind.stats.multiplicity import benjamini_hochberg
 from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.significance import two_sided_p
 
 CELLS = 4
 """Cells of a family: three are compared with the first."""

@@ -10,7 +10,6 @@ from coverage.worlds import Size, World, scores
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import range_of
 from crosswind.stats.arrays import Array
-from crosswind.stats.beyond import is_of_most
 from crosswind.stats.differences import Side, difference, ratio
 from crosswind.stats.effect import estimate_of
 from crosswind.stats.estimate import Interval, TooFewSamples
@@ -20,6 +19,7 @@ from crosswind.stats.quantile import quantile_interval
 from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
 from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.share import Share, share_interval
+from crosswind.stats.significance import is_sign_test
 
 FACTOR = 1.2
 """How many times the values of the other cell are larger, where there is a difference to find."""
@@ -114,7 +114,7 @@ def _compared(reference: Side, other: Side, q: float) -> Interval:
 def _equivalence(reference: Side, other: Side) -> float | None:
     """The p-value of two one-sided tests; None where not even a sign test could show anything."""
     effect = ratio(reference, other)
-    if is_of_most(effect, size=1.0) and effect.units < repetitions_in_a_row(0.05):
+    if is_sign_test(effect, size=1.0) and effect.units < repetitions_in_a_row(0.05):
         return None
     within = range_of("same", MARGIN, is_ratio=True)
     p = OfEffect(effect, 1.0, within, math.log).p(yes=True)

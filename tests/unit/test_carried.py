@@ -7,7 +7,7 @@ import pytest
 from cell_events import finished
 from cells import adhoc, checked
 from crosswind.cell.process import CellEnd
-from crosswind.execution.carried import MostCarried, learn_carried, read_carried, too_fast
+from crosswind.execution.carried import ForwardingLimit, learn_carried, read_carried, too_fast
 from runs import planned_cell
 
 SECOND = 10**9
@@ -28,8 +28,8 @@ def ended(packets: int, held_ns: int) -> CellEnd:
     return CellEnd(cell.model_copy(update={"fidelity": fidelity, "elapsed_ns": 2 * SECOND}), None, 2 * SECOND)
 
 
-def most(*ends: CellEnd) -> MostCarried:
-    seen = MostCarried()
+def most(*ends: CellEnd) -> ForwardingLimit:
+    seen = ForwardingLimit()
     for end in ends:
         seen.cell_ended(planned_cell(0), end)
     return seen

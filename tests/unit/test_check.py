@@ -40,7 +40,7 @@ REFUSED = [
     ("size = [5, 0]", "3: workload.size (0) is too small (1 of 2 cells)"),
     ('[host]\ntcp_rmem = "1 2"', '4: host.tcp_rmem "1 2" is not three sizes'),
     ('[[flow]]\nkind = "transfer"\ntransport = "udp"', "5: flow.1.transport udp cannot do transfer"),
-    ('[[flow]]\nkind = "program"\nclient = ["a", "{port}"]', "3: flow.1.server has no {port}"),
+    ('[[flow]]\nkind = "program"\nclient = ["a", "{port}"]', "3: flow.1.server is missing"),
     ('[[flow]]\nkind = "echo"\ncount = 300', "5: flow.1.count (300) is too large"),
     ('[[path.at]]\nname = "outage"\nstart = "1s"', "3: path.at.outage changes nothing"),
     ('client = { command = ["a"], ready = "port" }', "3: workload.client (a): ready is set, and only a server"),

@@ -11,7 +11,7 @@ import records
 from crosswind.analysis.cells import collect
 from crosswind.analysis.flow_counts import INTERVAL_NS, Flows, flow_counts, jain
 from crosswind.analysis.flows import flows_of
-from crosswind.catalog.ends import all_peers_of
+from crosswind.catalog.endpoints import all_peers_of
 from crosswind.cell.record import FLOW_SCHEMA, CellRun
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError

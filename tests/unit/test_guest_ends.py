@@ -29,7 +29,7 @@ def guest() -> InGuest:
 
 def test_a_guest_that_ends_without_a_word_never_began(guest: InGuest) -> None:
     assert guest.wait() is None
-    assert guest.last_words() == "cannot copy: ENOMEM"
+    assert guest.output_tail() == "cannot copy: ENOMEM"
     assert guest.interference() is None
 
 
@@ -39,7 +39,7 @@ def test_a_guest_says_with_which_status_it_ended_and_whether_it_lost_a_process(
 ) -> None:
     line = f'rest of a line{{"event":"guest_ended","status":139,"error":null,"lost_process":{lost}}}'
     assert guest.takes(line.encode())
-    assert (guest.wait(), guest.last_words()) == (-11, "")
+    assert (guest.wait(), guest.output_tail()) == (-11, "")
     assert ("userspace - failed, errno = 3" in (guest.interference() or "")) == said
 
 
@@ -49,7 +49,7 @@ def test_a_panic_tells_a_lost_process_from_other_reasons(guest: InGuest, why: by
     for line in (b"kmsg_dump:", b"<6>something before", b"<0>" + PANIC + why, b"<4>something after"):
         assert guest.takes(line)
     assert guest.wait() is None
-    assert guest.last_words() == (PANIC + why).decode()
+    assert guest.output_tail() == (PANIC + why).decode()
     assert (guest.interference() is not None) == is_lost
 
 

@@ -22,14 +22,14 @@ from crosswind.decisions.families import (
     THRESHOLDS,
     Family,
 )
-from crosswind.decisions.judge import Number, OfEffect, OfInterval, explored, judge
+from crosswind.decisions.judge import Number, OfEffect, OfInterval, adjust_exploratory, judge
 from crosswind.decisions.statement import Range, range_of
-from crosswind.stats.beyond import agreeing_at
 from crosswind.stats.chance import Chance
 from crosswind.stats.design import LIGHT, Design, Tail
 from crosswind.stats.differences import Side, difference, ratio
 from crosswind.stats.estimate import Interval
 from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.significance import agreeing_at
 
 A, B = np.array([10.1, 10.4, 9.8, 10.0, 10.3]), np.array([10.2, 10.6, 10.1, 9.9, 10.4])
 LESS, MORE, SAME, DIFFERENT = (range_of(yes, 0.5, is_ratio=False) for yes in ("less", "more", "same", "different"))
@@ -329,8 +329,8 @@ def test_repetitions_that_would_decide_are_those_of_the_likelier_claim_at_its_le
 def test_what_explores_is_corrected_over_what_was_tested() -> None:
     given = [0.01, None, 0.04, 0.03]
     # Of three: by Holm's method times 3, 2 and 1, never falling; by Benjamini and Hochberg's times 3/1, 3/2 and 3/3.
-    assert explored(given, CHANGES) == pytest.approx([0.03, None, 0.06, 0.06])
-    assert explored(given, LEVELS) == pytest.approx([0.03, None, 0.04, 0.04])
+    assert adjust_exploratory(given, CHANGES) == pytest.approx([0.03, None, 0.06, 0.06])
+    assert adjust_exploratory(given, LEVELS) == pytest.approx([0.03, None, 0.04, 0.04])
 
 
 # How many repetitions would decide.

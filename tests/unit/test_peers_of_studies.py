@@ -9,7 +9,7 @@ import pytest
 
 from cell_events import finished
 from cells import adhoc, checked, only_cell
-from crosswind.analysis.ends import end_conditions, ends_of
+from crosswind.analysis.endpoints import end_conditions, ends_of
 from crosswind.cell.binary import with_ports
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import cell_json

@@ -14,12 +14,12 @@ from crosswind.analysis.cells import CellData, collect
 from crosswind.catalog.metrics import STATISTICS
 from crosswind.cell.record import RunRecord
 from crosswind.decisions.families import ALPHA, LEVELS
-from crosswind.decisions.judge import explored
-from crosswind.stats.beyond import size_of, two_sided_p
+from crosswind.decisions.judge import adjust_exploratory
 from crosswind.stats.differences import Side, difference
 from crosswind.stats.effect import ComparedStatistic
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.repetitions import RepetitionKey
+from crosswind.stats.significance import size_of, two_sided_p
 
 ALLOWED = 0.07
 """Share of families that may alarm: the level of 5 %, and what the tests of few repetitions may add."""
@@ -147,7 +147,7 @@ def _family(cells: Sequence[Side], keys: Sequence[RepetitionKey], paired: bool) 
 
 def _alarms(family: Sequence[Side], statistic: ComparedStatistic) -> bool:
     """Whether a family of identical cells shows a difference."""
-    return any(p is not None and p < ALPHA for p in explored(_p_values(family, statistic), LEVELS))
+    return any(p is not None and p < ALPHA for p in adjust_exploratory(_p_values(family, statistic), LEVELS))
 
 
 def _p_values(family: Sequence[Side], statistic: ComparedStatistic) -> Iterator[float]:

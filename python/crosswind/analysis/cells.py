@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from crosswind.analysis.baseline import ABSENT, baseline_times
 from crosswind.analysis.chance import chance_of, least_of_bursts, touched_of
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import CellResult
 from crosswind.analysis.samples import read_samples, repetition_key
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.trust import reason_of
-from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
 from crosswind.catalog.metrics import LOST, METRICS, Metric, MetricPlace
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.cell.record import CellRun, RunRecord
@@ -152,7 +152,7 @@ def collect(record: RunRecord) -> list[CellData]:
     cells: dict[int, list[CellRun]] = {}
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
         cells.setdefault(run.cell, []).append(run)
-    undisturbed = undisturbed_times(cells)
+    undisturbed = baseline_times(cells)
     at_most = most_of_cells(record)
     return [
         CellData(

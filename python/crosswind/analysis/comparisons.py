@@ -9,13 +9,20 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import MEAN, LevelComparison, LevelPair, StatisticComparison
 from crosswind.catalog.metrics import METRICS, STATISTICS
 from crosswind.decisions.families import ALPHA, LEVELS
-from crosswind.decisions.judge import explored
-from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_of, two_sided_p, without_rounding
+from crosswind.decisions.judge import adjust_exploratory
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.differences import Side, difference, pairs_of, ratio
 from crosswind.stats.effect import PAIRED, ComparedStatistic, Effect, estimate_of, is_constant
 from crosswind.stats.estimate import Interval, TooFewSamples, estimated, exactly, refused
 from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
+from crosswind.stats.significance import (
+    counts_of,
+    effect_estimate,
+    is_sign_test,
+    size_of,
+    two_sided_p,
+    without_rounding,
+)
 
 STATISTICS_BESIDE = ("median",)
 """Statistics by which levels are compared beside the mean where nobody asks for others."""
@@ -127,7 +134,7 @@ def _by_statistic(reference: Side, other: Side, name: str, level: float) -> tupl
     except TooFewSamples as error:
         effect = refused(error.message, n=n, level=level)
 
-    of_most = made is not None and is_of_most(made, size=size)
+    of_most = made is not None and is_sign_test(made, size=size)
     below, above = counts_of(made, size=size) if made is not None and of_most else (None, None)
 
     return made, StatisticComparison(
@@ -193,7 +200,7 @@ def _exact_verdict(effect: Interval) -> str:
 def _corrected(compared: Sequence[LevelComparison]) -> list[LevelComparison]:
     """With corrected p-values and verdicts, where they were tested."""
     made = [effect for comparison in compared for effect in (comparison, *comparison.statistics.values())]
-    judged = map(_judgement, made, explored((effect.p for effect in made), LEVELS))
+    judged = map(_judgement, made, adjust_exploratory((effect.p for effect in made), LEVELS))
 
     def corrected(comparison: LevelComparison) -> LevelComparison:
         update = next(judged)

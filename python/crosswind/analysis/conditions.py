@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.ends import end_conditions
+from crosswind.analysis.endpoints import end_conditions
 from crosswind.analysis.network import network_of
 from crosswind.analysis.result import (
     ChangeConditions,

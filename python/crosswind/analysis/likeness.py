@@ -6,7 +6,7 @@ from crosswind.analysis.result import CellResult, Diagnostics
 from crosswind.catalog.metrics import METRICS, MetricPlace
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.decisions.families import ALPHA, LIKENESS
-from crosswind.decisions.judge import explored
+from crosswind.decisions.judge import adjust_exploratory
 
 
 def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
@@ -21,8 +21,8 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
         if METRICS[name].place is MetricPlace.MAIN
     ]
     warnings: dict[int, list[ResultWarning]] = {}
-    drifts = explored((likeness.drift_p for *_, likeness in asked), LIKENESS)
-    lags = explored((likeness.lag1_p for *_, likeness in asked), LIKENESS)
+    drifts = adjust_exploratory((likeness.drift_p for *_, likeness in asked), LIKENESS)
+    lags = adjust_exploratory((likeness.lag1_p for *_, likeness in asked), LIKENESS)
     for (cell, title, likeness), drift_p, lag1_p in zip(asked, drifts, lags, strict=True):
         if drift_p is not None and drift_p < ALPHA:
             warning = WarningKind.DRIFT.warning(metric=title, correlation=likeness.drift)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.network import inferred_situation
 from crosswind.analysis.result import MetricEstimates, ModelPrediction, SimulatedInterval
-from crosswind.catalog.ends import NETWORK
+from crosswind.catalog.endpoints import NETWORK
 from crosswind.models import Prediction, predict, predict_situation
 from crosswind.models.model import packets_of_each
 from crosswind.stats.estimate import Interval

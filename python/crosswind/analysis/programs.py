@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from crosswind.analysis.client_reports import ClientReport, report_of
 from crosswind.analysis.result import ClientProgram, ProgramFunction, ProgramProblem
-from crosswind.catalog.ends import runs_programs
+from crosswind.catalog.endpoints import runs_programs
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import CellRun, output_of_program
 

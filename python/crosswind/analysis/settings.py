@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from crosswind.catalog import catalog, filled_in, is_datagram
-from crosswind.catalog.ends import NETWORK
+from crosswind.catalog.endpoints import NETWORK
 from crosswind.catalog.path_effect import DIRECTIONS, DirectionEffect, PathEffect
 
 MIN_RTO_NS = 200e6

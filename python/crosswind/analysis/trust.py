@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from crosswind.analysis.programs import is_program, program_problems, program_remarks
 from crosswind.analysis.result import Clock, DelayError, DirectionPackets, FailureCount, Fidelity, Ledger
-from crosswind.catalog.ends import peers_of
+from crosswind.catalog.endpoints import peers_of
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import CellRun, output_of_program
 from crosswind.cell.result import BackgroundLedger, DirectionLedger, Finished, OutcomeCount, added_up

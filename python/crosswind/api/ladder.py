@@ -7,7 +7,7 @@ from crosswind.catalog import catalog
 from crosswind.catalog.metrics import METRICS
 from crosswind.study.design import Study
 from crosswind.study.edits import Appended, Assigned
-from crosswind.study.keys import owner_of
+from crosswind.study.keys import table_of_key
 from crosswind.study.networks import NETWORKS
 from crosswind.study.parts import Part
 from crosswind.study.precision import main_metric
@@ -45,7 +45,7 @@ def _network_keys(part: Part) -> Iterator[str]:
     """The keys in a part for its network: all path keys but the hosts'."""
     of_directions = {key.study for key in catalog().direction_keys}
     for key in part.settings:
-        of_network = key == _NETWORK or owner_of(key) is not None or key.rpartition(".")[2] in of_directions
+        of_network = key == _NETWORK or table_of_key(key) is not None or key.rpartition(".")[2] in of_directions
         if of_network and key.startswith("path."):
             yield key
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from crosswind.catalog.ends import commands_of
+from crosswind.catalog.endpoints import commands_of
 from crosswind.errors import EngineError
 
 BINARY = "crosswind-cell"

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
-from crosswind.catalog.ends import EMULATOR, NETWORK, all_peers_of, is_virtual
+from crosswind.catalog.endpoints import EMULATOR, NETWORK, all_peers_of, is_virtual
 from crosswind.catalog.path_effect import NO_EFFECT, PathEffect
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.binary import REINSTALL
@@ -155,7 +155,7 @@ class CheckedCell:
         }
 
 
-def foreseen(checked: Sequence[CheckedCell]) -> dict[ResultWarning, list[int]]:
+def preflight_warnings(checked: Sequence[CheckedCell]) -> dict[ResultWarning, list[int]]:
     """What can be told of some cells before they run, and which each warning is of, by their indices."""
     cells: dict[ResultWarning, list[int]] = {}
     for cell in checked:
@@ -166,7 +166,7 @@ def foreseen(checked: Sequence[CheckedCell]) -> dict[ResultWarning, list[int]]:
 
 def foreseen_sentences(checked: Sequence[CheckedCell]) -> Iterator[str]:
     """The same in words."""
-    for warning, cells in foreseen(checked).items():
+    for warning, cells in preflight_warnings(checked).items():
         some = f"in {len(cells)} of {len(checked)} cells, " if len(cells) < len(checked) else ""
         yield f"{some}{warning.sentence}"
 

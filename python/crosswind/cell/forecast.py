@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from crosswind.catalog import Carrier, Transport, catalog
-from crosswind.catalog.ends import NETWORK, all_peers_of
+from crosswind.catalog.endpoints import NETWORK, all_peers_of
 from crosswind.catalog.path_effect import DirectionEffect
 
 # Measured on a quiet virtual machine with two processors.

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from crosswind.catalog.ends import all_peers_of, commands_of, programs_of
+from crosswind.catalog.endpoints import all_peers_of, commands_of, programs_of
 from crosswind.cell.binary import misspelt_placeholder
 from crosswind.cell.refusal import Refusal
 from crosswind.peers.registry import PEERS, Obstacle

@@ -227,17 +227,17 @@ class CellProcess:
 
     def _abrupt_end(self, status: int | None) -> Failure:
         """Why there is neither a result nor an error."""
-        last_words = self._process.last_words()
+        output_tail = self._process.output_tail()
         if status is None:
             message = "the kernel that it ran on ended before it did"
-            if last_words:
-                return Failure(ErrorKind.KILLED, f"{message}: {last_words}", _PANIC_HINT)
+            if output_tail:
+                return Failure(ErrorKind.KILLED, f"{message}: {output_tail}", _PANIC_HINT)
             return Failure(ErrorKind.KILLED, message + self._stderr_tail(), _kill_hint(signal.SIGKILL))
         if status < 0:
             message = f"the cell was ended by signal {_signal_name(-status)}"
             return Failure(ErrorKind.KILLED, message + self._stderr_tail(), _kill_hint(-status))
-        if last_words:
-            return Failure(ErrorKind.HOST, f"the guest could not run {BINARY}: {last_words}", "`crosswind doctor`")
+        if output_tail:
+            return Failure(ErrorKind.HOST, f"the guest could not run {BINARY}: {output_tail}", "`crosswind doctor`")
         message = f"{BINARY} ended with status {status} and printed neither a result nor an error"
         return Failure(ErrorKind.PROTOCOL, message + self._stderr_tail(), "`crosswind doctor`")
 

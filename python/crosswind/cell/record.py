@@ -12,7 +12,7 @@ from typing import Any, Literal
 import polars as pl
 
 from crosswind.catalog import ColumnType, SampleColumn, catalog
-from crosswind.catalog.ends import is_virtual
+from crosswind.catalog.endpoints import is_virtual
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished

@@ -13,7 +13,7 @@ from crosswind.catalog import Key, KeyType, catalog
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
-from crosswind.study.keys import FLOW, names_of, owner_of
+from crosswind.study.keys import FLOW, names_of, table_of_key
 from crosswind.study.levels import Level
 from crosswind.study.number_types import range_of
 from crosswind.study.parts import Part
@@ -107,7 +107,7 @@ def _how_to_set(source: str, key: Key, study: Study) -> str:
     if source in study.origin.flags:
         return f"{study.origin.flags[source]} sets it"
     table, _, name = source.rpartition(".")
-    owner = owner_of(source)
+    owner = table_of_key(source)
     header = f"[{table}]" if owner is None else f"[[{owner.rpartition('.')[0]}]]"
     # Which transport goes, the hint says.
     example = "" if key.type is KeyType.TRANSPORT else f" = {type_of([key]).example}"
@@ -116,7 +116,7 @@ def _how_to_set(source: str, key: Key, study: Study) -> str:
 
 def _location(part: Part, source: str) -> Location:
     """Where a key stands, or would, or a hop, change or flow."""
-    owner = owner_of(f"{source}.") if source not in part.locations else None
+    owner = table_of_key(f"{source}.") if source not in part.locations else None
     within = next((place for key, place in part.locations.items() if owner and key.startswith(f"{owner}.")), None)
     if within is not None:
         return within[: max(at for at, step in enumerate(within) if isinstance(step, int)) + 1]

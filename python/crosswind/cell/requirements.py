@@ -53,11 +53,11 @@ def memory_directory(needed_bytes: int = BOOTED_BYTES) -> str:
     )
 
 
-def not_running(last_words: str) -> EngineError:
+def not_running(output_tail: str) -> EngineError:
     """The error of a kernel that ended while it booted, by the last thing that it said."""
-    if re.search("ptrace|sysemu", last_words):
-        return EngineError(f"virtual time takes ptrace, which does not work here ({last_words})", hint=_PTRACE_HINT)
-    return EngineError(f"the kernel of virtual time does not run: {last_words}", hint=NEEDS)
+    if re.search("ptrace|sysemu", output_tail):
+        return EngineError(f"virtual time takes ptrace, which does not work here ({output_tail})", hint=_PTRACE_HINT)
+    return EngineError(f"the kernel of virtual time does not run: {output_tail}", hint=NEEDS)
 
 
 def _temporary_directories() -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from crosswind.catalog.ends import commands_of
+from crosswind.catalog.endpoints import commands_of
 from crosswind.cell.binary import BINARY, REINSTALL
 from crosswind.cell.guests import GuestRequest, GuestState, Template, read_ended
 from crosswind.errors import EngineError
@@ -98,7 +98,7 @@ class Program(Protocol):
     def takes(self, line: bytes) -> bool:
         """Whether a line of its output is not the cell's, but about it."""
 
-    def last_words(self) -> str:
+    def output_tail(self) -> str:
         """Why there was nothing to run it on, or no longer, if that is so."""
 
     def interference(self) -> str | None:
@@ -152,7 +152,7 @@ class Process:
         """No line."""
         return False
 
-    def last_words(self) -> str:
+    def output_tail(self) -> str:
         """Always empty: the machine's kernel does not end before a process does."""
         return ""
 
@@ -195,7 +195,7 @@ class InGuest:
         self._moved = self._waited = self._looked = time.monotonic()
         self._processor_s: float | None = None
         self._dumped = False
-        self._last_words = ""
+        self._output_tail = ""
         self._interference: str | None = None
 
     def interrupt(self) -> None:
@@ -216,9 +216,9 @@ class InGuest:
         if self._dumped or line.endswith(_DUMP_BEGINS):
             self._dumped = True
             if _PANIC in line:
-                self._last_words = line[line.index(_PANIC) :].decode(errors="replace").strip()
-                if self._last_words.endswith(_NO_SUCH_PROCESS):
-                    self._interference = _lost_process(self._last_words)
+                self._output_tail = line[line.index(_PANIC) :].decode(errors="replace").strip()
+                if self._output_tail.endswith(_NO_SUCH_PROCESS):
+                    self._interference = _lost_process(self._output_tail)
             return True
         ended = read_ended(line)
         if ended is None:
@@ -226,16 +226,16 @@ class InGuest:
         status = ended["status"]
         # As a shell, it says 128 and the number of a signal.
         self._status = 128 - status if status > 128 else status
-        self._last_words = ended["error"] or ""
+        self._output_tail = ended["error"] or ""
         if lost := ended.get("lost_process"):
             self._interference = _lost_process(lost)
         # It has nothing left to do. The kernel's own end takes a while, and nobody needs it.
         self._guest.kill()
         return True
 
-    def last_words(self) -> str:
+    def output_tail(self) -> str:
         """Why its kernel panicked or could not begin, or its guest could not start it."""
-        return self._last_words or ("" if self._status is not None else self._guest.complaint())
+        return self._output_tail or ("" if self._status is not None else self._guest.complaint())
 
     def interference(self) -> str | None:
         """Says so when a process was ended on which the guest ran one of its own."""

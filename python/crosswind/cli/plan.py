@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crosswind.cell.binary import find_binary
-from crosswind.cell.check import CheckedCell, check_study, foreseen
+from crosswind.cell.check import CheckedCell, check_study, preflight_warnings
 from crosswind.cell.clocks import real_time_obstacle
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.plan_precision import as_json as precision_as_json
@@ -77,7 +77,9 @@ def command(
         click.echo(f"warning: {text}", err=True)
     if as_json:
         document = as_dict(planned, costs, checked=remark, order=order)
-        document["warnings"] = [warning.model_dump() | {"cells": cells} for warning, cells in foreseen(checked).items()]
+        document["warnings"] = [
+            warning.model_dump() | {"cells": cells} for warning, cells in preflight_warnings(checked).items()
+        ]
         document |= {"precision": precision_as_json(needed, seconds)} if needed else {}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return

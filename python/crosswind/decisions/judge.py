@@ -1,8 +1,8 @@
 """The judge: yes, no or cannot tell for each case of a statement, and the repetitions needed to tell.
 
 Yes and no are two claims about one number, inside or outside its range, and each has to be shown. A number is an effect
-between two cells, with p-values at every place (crosswind.stats.beyond), or anything with an interval at every level.
-Families (crosswind.decisions.families) set the corrections.
+between two cells, with p-values at every place (crosswind.stats.significance), or anything with an interval at every
+level. Families (crosswind.decisions.families) set the corrections.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,13 +12,13 @@ from typing import Literal, Protocol
 
 from crosswind.decisions.families import ALPHA, Correction, Exploration, Family
 from crosswind.decisions.statement import Range, Verdict
-from crosswind.stats.beyond import Beyond, agreeing_at, beyond, is_of_most
 from crosswind.stats.design import MIN_UNITS, Tail
 from crosswind.stats.effect import Effect, is_constant
 from crosswind.stats.estimate import EXACT, Interval
 from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
 from crosswind.stats.multiplicity import benjamini_hochberg, holm
 from crosswind.stats.sample_size import more_to_decide
+from crosswind.stats.significance import Significance, agreeing_at, is_sign_test, significance
 
 
 class Number(Protocol):
@@ -86,17 +86,17 @@ class OfEffect:
         return None if low is None else self.place(low), None if high is None else self.place(high)
 
     @cached_property
-    def _sides(self) -> tuple[Beyond | None, Beyond | None] | None:
+    def _sides(self) -> tuple[Significance | None, Significance | None] | None:
         """Its side of each end; None without a test."""
         if self.effect is None:
             return None
         effect = self.effect
-        made = [None if at is None else beyond(effect, at, size=self.size) for at in self._places]
+        made = [None if at is None else significance(effect, at, size=self.size) for at in self._places]
         if any(sides is None and at is not None for sides, at in zip(made, self._places, strict=True)):
             return None
         return made[0], made[1]
 
-    def _p(self, ends: tuple[Beyond | None, Beyond | None], *, inside: bool) -> float:
+    def _p(self, ends: tuple[Significance | None, Significance | None], *, inside: bool) -> float:
         """Twice the one-sided p-value, as for a two-sided interval."""
         low, high = ends
         is_open = self.range.is_open
@@ -118,7 +118,7 @@ class OfEffect:
             return None
         if effect.units < 2:
             return max(effect.needed or 0, MIN_UNITS)
-        if is_of_most(effect, size=self.size) and not self._is_of_absence(yes=yes):
+        if is_sign_test(effect, size=self.size) and not self._is_of_absence(yes=yes):
             return self._of_most(effect, places, yes=yes, alpha=alpha)
         return self._by_limits(effect, places, 0 if effect.is_bounded else effect.needed or 0, alpha=alpha / 2)
 
@@ -283,7 +283,7 @@ def judge(statements: Sequence[Sequence[Number]], family: Family) -> list[Ruling
     ]
 
 
-def explored(p_values: Iterable[float | None], tests: Exploration) -> list[float | None]:
+def adjust_exploratory(p_values: Iterable[float | None], tests: Exploration) -> list[float | None]:
     """Exploratory tests' corrected p-values. An impossible test has none and does not count."""
     given = list(p_values)
     correct = holm if tests.correction is Correction.HOLM else benjamini_hochberg

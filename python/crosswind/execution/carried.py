@@ -29,7 +29,7 @@ PACKETS_PER_FULL_ONE = 1.5
 
 
 @dataclass
-class MostCarried(Observer):
+class ForwardingLimit(Observer):
     """The largest packet rate over a session's cells."""
 
     packets_per_s: int = 0
@@ -63,7 +63,7 @@ def _carried(data: Any) -> Carried | None:
     return Carried(counted(data["packets_per_s"]), date.fromisoformat(data["day"]).isoformat())
 
 
-def learn_carried(most: MostCarried) -> None:
+def learn_carried(most: ForwardingLimit) -> None:
     """Keeps a session's limit, if larger than the known one and writable."""
     known, file = read_carried(), _file()
     if file is None or most.packets_per_s <= (known.packets_per_s if known else 0):

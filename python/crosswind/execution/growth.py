@@ -28,7 +28,7 @@ class StoppingRules(Protocol):
         """The rule; None where every cell is run a fixed number of times."""
 
 
-class Growth:
+class AdaptiveRepetitions:
     """Asks a rule after each round for cells to continue, and adds their repetitions to a run's plan."""
 
     def __init__(self, store: Store, rule: StoppingRule, *, seed: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from crosswind.catalog.ends import EMULATOR, NETWORK
+from crosswind.catalog.endpoints import EMULATOR, NETWORK
 from crosswind.cell.placement import Placement
 
 WATCHED = 0.3

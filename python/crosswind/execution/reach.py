@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import Carrier, catalog
-from crosswind.catalog.ends import NETWORK
+from crosswind.catalog.endpoints import NETWORK
 from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA

@@ -16,7 +16,7 @@ from crosswind.cell.process import CellEnd
 from crosswind.errors import CrosswindError, DiskError, EngineError
 from crosswind.execution.admission import Admitted
 from crosswind.execution.concurrency import WINDOW_S
-from crosswind.execution.growth import Growth
+from crosswind.execution.growth import AdaptiveRepetitions
 from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors, restore
 from crosswind.execution.stops import StopRequests
@@ -59,7 +59,7 @@ class Scheduler:
         jobs: int | None = None,
         on: str | None = None,
         clock: WallClock | None = None,
-        growth: Growth | None = None,
+        growth: AdaptiveRepetitions | None = None,
     ) -> None:
         self.store = store
         self._growth = growth

@@ -15,9 +15,9 @@ from crosswind.cell.binary import find_binary, used_placeholders
 from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
 from crosswind.errors import CrosswindError
-from crosswind.execution.carried import MostCarried, learn_carried
+from crosswind.execution.carried import ForwardingLimit, learn_carried
 from crosswind.execution.durations import Taken, learn
-from crosswind.execution.growth import Growth, StoppingRules
+from crosswind.execution.growth import AdaptiveRepetitions, StoppingRules
 from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
 from crosswind.execution.scheduler import Scheduler
@@ -121,8 +121,8 @@ def execute(
     with store:
         rule = rules.rule_of(store.manifest) if rules is not None else None
         seed = (store.manifest.precision or {}).get("seed", 0)
-        growth = None if rule is None else Growth(store, rule, seed=seed)
-        taken, carried = Taken(), MostCarried()
+        growth = None if rule is None else AdaptiveRepetitions(store, rule, seed=seed)
+        taken, carried = Taken(), ForwardingLimit()
         scheduler = Scheduler(
             store,
             find_binary(),

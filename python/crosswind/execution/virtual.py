@@ -21,7 +21,7 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.catalog.ends import EMULATOR
+from crosswind.catalog.endpoints import EMULATOR
 from crosswind.cell.binary import find_binary
 from crosswind.cell.guests import MEMORY_MB, Template
 from crosswind.cell.kernels import Kernel, find_kernel

@@ -16,7 +16,7 @@ from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.comparisons import compare_levels
 from crosswind.analysis.conditions import conditions_of
 from crosswind.analysis.counters import profile_of
-from crosswind.analysis.ends import ends_of
+from crosswind.analysis.endpoints import ends_of
 from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.flows import flows_of
 from crosswind.analysis.likeness import with_likeness

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosswind.catalog.ends import NETWORK
+from crosswind.catalog.endpoints import NETWORK
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA
 from crosswind.errors import CrosswindError

@@ -48,7 +48,7 @@ _OF_HOSTS = "Network settings of the machine itself: the hosts of a cell have th
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ChartData:
     """The charts' data: a run and its cells' samples."""
 
     record: RunRecord
@@ -73,10 +73,10 @@ def drawn_page(record: RunRecord, result: Result, *, data: Sequence[CellData] | 
 
     Args: record: the run. result: its analysis. data: its cells, for drawing samples, if known.
     """
-    return page_of(result, Drawn(record, collect(record) if data is None else data))
+    return page_of(result, ChartData(record, collect(record) if data is None else data))
 
 
-def page_of(result: Result, drawn: Drawn | None = None) -> Page:
+def page_of(result: Result, drawn: ChartData | None = None) -> Page:
     """The page of a run. Args: drawn: None: without charts, as a terminal shows it."""
     return page_with(result, sections_of(result, drawn))
 
@@ -109,7 +109,7 @@ def page_with(result: Result, sections: Sequence[Section]) -> Page:
     )
 
 
-def sections_of(result: Result, drawn: Drawn | None = None) -> list[Section]:
+def sections_of(result: Result, drawn: ChartData | None = None) -> list[Section]:
     """A page's nonempty sections, in order. Args: as for `page_of`."""
     of_findings = finding_sections(result, has_charts=drawn is not None)
     sections = [
@@ -126,7 +126,7 @@ def sections_of(result: Result, drawn: Drawn | None = None) -> list[Section]:
     return [section for section in sections if not section.is_empty]
 
 
-def _time_section(result: Result, drawn: Drawn | None) -> Section:
+def _time_section(result: Result, drawn: ChartData | None) -> Section:
     title = "Where the time went"
     if drawn is None:
         return Section(title, sentences=spent_sentences(result), tables=spent_tables(result))
@@ -141,7 +141,7 @@ def _time_section(result: Result, drawn: Drawn | None) -> Section:
     )
 
 
-def _over_time(result: Result, drawn: Drawn) -> Iterator[Section]:
+def _over_time(result: Result, drawn: ChartData) -> Iterator[Section]:
     """Charts of single exchanges and connections."""
     from crosswind.report.charts.over_time import over_time
     from crosswind.report.charts.stacked import phase_charts
@@ -160,34 +160,34 @@ def finding_sections(result: Result, *, has_charts: bool) -> dict[SectionPlace, 
     return sections
 
 
-Charts = Callable[[Result, Drawn], list[Panels]]
+Charts = Callable[[Result, ChartData], list[Panels]]
 
 
-def _no_charts(result: Result, drawn: Drawn) -> list[Panels]:
+def _no_charts(result: Result, drawn: ChartData) -> list[Panels]:
     del result, drawn
     return []
 
 
-def _profile_panels(result: Result, drawn: Drawn) -> list[Panels]:
+def _profile_panels(result: Result, drawn: ChartData) -> list[Panels]:
     from crosswind.report.charts.profiles import profile_charts
 
     return [profile_charts(result, drawn.data)]
 
 
-def _flow_panels(result: Result, drawn: Drawn) -> list[Panels]:
+def _flow_panels(result: Result, drawn: ChartData) -> list[Panels]:
     from crosswind.report.charts.flows import flow_charts
 
     del drawn
     return [flow_charts(result)]
 
 
-def _model_panels(result: Result, drawn: Drawn) -> list[Panels]:
+def _model_panels(result: Result, drawn: ChartData) -> list[Panels]:
     from crosswind.report.charts.models import goodput_by_loss
 
     return [goodput_by_loss(result, drawn.data, drawn.record.models)]
 
 
-def _comparison_panels(result: Result, drawn: Drawn) -> list[Panels]:
+def _comparison_panels(result: Result, drawn: ChartData) -> list[Panels]:
     from crosswind.report.charts.forest import comparison_forests
     from crosswind.report.charts.shifts import quantile_shifts
 
@@ -226,7 +226,7 @@ _AFTER_METRICS = (
 )
 
 
-def _group_sections(groups: Sequence[_Group], result: Result, drawn: Drawn | None) -> Iterator[Section]:
+def _group_sections(groups: Sequence[_Group], result: Result, drawn: ChartData | None) -> Iterator[Section]:
     for group in groups:
         if tables := group.tables(result):
             yield from _with_folds(tables, [] if drawn is None else group.charts(result, drawn))
@@ -243,7 +243,7 @@ def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[S
     yield from (Section(group[0].title, charts=charts, tables=group) for group in groups)
 
 
-def _metric_sections(result: Result, drawn: Drawn | None) -> Iterator[Section]:
+def _metric_sections(result: Result, drawn: ChartData | None) -> Iterator[Section]:
     """A section for each metric, folded ones last."""
     tables = metric_tables(result)
     for name in sorted(tables, key=lambda name: tables[name].shown is Shown.FOLDED):

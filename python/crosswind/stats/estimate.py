@@ -62,7 +62,7 @@ class Interval:
         return self.method == EXACT
 
     @property
-    def is_of_most(self) -> bool:
+    def is_sign_test(self) -> bool:
         """Whether it is the repetitions' median, unrelated to the statistic over all values."""
         return self.method == MOST
 

@@ -5,7 +5,7 @@ from statistics import median
 
 import polars as pl
 
-from crosswind.catalog.ends import EMULATOR
+from crosswind.catalog.endpoints import EMULATOR
 from crosswind.catalog.explained import MOST_PACKETS, Explained, PacketPoint, Piece, SocketHistory, SocketPoint
 from crosswind.catalog.spent import NOT_KEPT, TAKES
 from crosswind.cell.record import CONNECTION_SCHEMA, PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA

@@ -17,7 +17,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, Self, overload
 
-from crosswind.catalog.ends import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
+from crosswind.catalog.endpoints import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.errors import StoreError
 from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN

@@ -39,7 +39,7 @@ class Exclusion:
 
 
 @dataclass(frozen=True)
-class Census:
+class CellCounts:
     """What came of it.
 
     Attributes: cells: how many are left. exclusions: what each `[[exclude]]` that fits leaves out. idle: the places of
@@ -66,7 +66,7 @@ def census_of(
     excluded: Sequence[Where],
     limits: Sequence[RepetitionLimit],
     precisions: Sequence[Precision],
-) -> Census:
+) -> CellCounts:
     """Makes every combination once. Args: excluded: of each `[[exclude]]`, what it leaves out. Raises: CellError."""
     most = most_repetitions(document) if precisions else document.study.repetitions
     cells = runs = 0
@@ -98,7 +98,7 @@ def census_of(
         for number, (where, table) in enumerate(zip(excluded, document.exclude, strict=True))
         if matched[number]
     )
-    return Census(cells, tuple(exclusions), tuple(idle))
+    return CellCounts(cells, tuple(exclusions), tuple(idle))
 
 
 def repetitions_of(cell: Cell, repetitions: int, limits: Sequence[RepetitionLimit]) -> int:

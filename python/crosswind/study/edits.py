@@ -15,7 +15,7 @@ from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.declared import Declared
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, owner_of
+from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, table_of_key
 from crosswind.study.levels import text_of
 from crosswind.study.own_networks import expanded, hop_names_of
 from crosswind.study.toml_text import Location
@@ -313,7 +313,7 @@ def _targets(document: dict[str, Any], key: str, label: str) -> list[Location]:
 
 def _place_in(table: Mapping[str, Any], key: str) -> Location | None:
     """Where a key stands in a study's or a part's tables, or would; None for a hop, change or flow not there."""
-    owner = owner_of(key)
+    owner = table_of_key(key)
     if owner is None:
         return tuple(key.split("."))
     section, _, name = owner.rpartition(".")
@@ -331,12 +331,12 @@ def _network_has(key: str, tables: Sequence[Mapping[str, Any]]) -> bool:
     named: Any = next((path["network"] for table in tables if "network" in (path := table.get("path") or {})), [])
     levels = named if isinstance(named, list) else [named]
     hops = {hop for level in levels for hop in hop_names_of(level)}
-    return owner_of(key) in {f"{HOP}.{hop}" for hop in hops}
+    return table_of_key(key) in {f"{HOP}.{hop}" for hop in hops}
 
 
 def _added_to(part: dict[str, Any], key: str) -> Location:
     """Where a key stands in tables that override a hop or a change of others, which is named there for it."""
-    table, _, name = str(owner_of(key)).rpartition(".")
+    table, _, name = str(table_of_key(key)).rpartition(".")
     tables = part if table == FLOW else part.setdefault("path", {})
     tables.setdefault(table.rpartition(".")[2], []).append({"name": name})
     place = _place_in(part, key)
@@ -346,7 +346,7 @@ def _added_to(part: dict[str, Any], key: str) -> Location:
 
 def _new_place(key: str, label: str) -> Location:
     """Raises: StudyError for a hop or change that the study does not have."""
-    owner = owner_of(key)
+    owner = table_of_key(key)
     if owner is None:
         return tuple(key.split("."))
     raise StudyError(f"{label}: the study has no {owner}", hint=f"write [[{owner.rpartition('.')[0]}]] in the study")

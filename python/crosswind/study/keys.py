@@ -59,7 +59,7 @@ KIND_OF_TABLE = {HOP: "hop", CHANGE: "change", FLOW: "flow"}
 
 
 @lru_cache(maxsize=1000)
-def owner_of(key: str) -> str | None:
+def table_of_key(key: str) -> str | None:
     """The hop, the change or the flow that a key belongs to, as `path.hop.wifi`; None for keys of none."""
     words = key.split(".")
     tables = (FLOW,) if words[0] == FLOW else (HOP, CHANGE)
@@ -70,7 +70,7 @@ def owner_of(key: str) -> str | None:
 
 def names_of(table: str, keys: Iterable[str]) -> tuple[str, ...]:
     """The names of the hops (`HOP`), changes (`CHANGE`) or flows (`FLOW`) that keys belong to, in their order."""
-    owners = (owner for key in keys if (owner := owner_of(key)) is not None)
+    owners = (owner for key in keys if (owner := table_of_key(key)) is not None)
     return tuple(dict.fromkeys(owner.rpartition(".")[2] for owner in owners if owner.startswith(f"{table}.")))
 
 
@@ -160,7 +160,7 @@ class _Settings(Mapping[str, Setting]):
         self._fixed = {setting.key: setting for setting in fixed}
 
     def __getitem__(self, key: str) -> Setting:
-        owner = owner_of(key)
+        owner = table_of_key(key)
         if owner is None:
             return self._fixed[key]
         table, _, name = owner.rpartition(".")

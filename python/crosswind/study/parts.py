@@ -22,7 +22,7 @@ from crosswind.study.keys import (
     in_order,
     kinds_of_flow,
     names_of,
-    owner_of,
+    table_of_key,
     workload_keys,
 )
 from crosswind.study.levels import Values
@@ -118,7 +118,7 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
 
 def _of_kind(key: str, settings: Mapping[str, Values], place: Location) -> Values:
     """What a key is set to, where one kind of workload means something else by the same text than another."""
-    values, owner = settings[key], owner_of(key) or "workload"
+    values, owner = settings[key], table_of_key(key) or "workload"
     kind = settings.get(f"{owner}.kind")
     taken = None if kind is None else workload_keys(kind.levels[0].text).get(key.removeprefix(f"{owner}."))
     if taken is None or not VALUE_TYPES[key].is_peer:
@@ -131,7 +131,7 @@ def _of_kind(key: str, settings: Mapping[str, Values], place: Location) -> Value
 
 def _location(key: str, tables: DesignDocument | PartTable, place: Location) -> Location:
     """Where a key stands that these tables set."""
-    owner = owner_of(key)
+    owner = table_of_key(key)
     if owner is None:
         return (*place, *key.split("."))
     table, _, name = owner.rpartition(".")
@@ -160,7 +160,7 @@ def _settings_of(tables: DesignDocument | PartTable, place: Location) -> dict[st
 
 def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -> dict[str, Values]:
     """The base without what `own` replaces: `path.loss` means both directions, whatever the base sets for each."""
-    owners = {owner_of(key) or "path" for key in own if key.startswith("path.")}
+    owners = {table_of_key(key) or "path" for key in own if key.startswith("path.")}
     names = [(owner, name) for owner in owners for name in direction_keys() if f"{owner}.{name}" in own]
     replaced = {f"{owner}.{direction}.{name}" for direction in DIRECTIONS for owner, name in names}
     return {key: values for key, values in base.items() if key not in replaced}
@@ -177,7 +177,7 @@ def _check_flows(part: Part) -> None:
         keys = workload_keys(kind.levels[0].text)
         takes = keys.keys() | of_flow | {"kind"}
         for key in part.settings:
-            if owner_of(key) == flow and key.removeprefix(f"{flow}.") not in takes:
+            if table_of_key(key) == flow and key.removeprefix(f"{flow}.") not in takes:
                 message = f"a flow of the workload {kind.levels[0].text} does not take {key.rpartition('.')[2]}"
                 raise CellError(part.locations[key], message, f"it takes {', '.join(sorted(takes - {'kind'}))}")
 
@@ -240,7 +240,7 @@ def _refuse_foreign_hops(part: Part, written: Sequence[str]) -> None:
     for network in networks_of_path(part.settings):
         for name in written:
             if name not in network.hop_names:
-                key = next(key for key in part.settings if owner_of(key) == f"{HOP}.{name}")
+                key = next(key for key in part.settings if table_of_key(key) == f"{HOP}.{name}")
                 hint = f"its hops: {', '.join(network.hop_names)}" if network.hop_names else "leave its hop out"
                 raise CellError(part.locations[key], f"the network {network.name} has no hop {name}", hint)
 

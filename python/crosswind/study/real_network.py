@@ -19,7 +19,7 @@ from crosswind.study.circumstances import ENDS, Circumstance, text_in
 from crosswind.study.declared import Declared, declarations, keys_named
 from crosswind.study.design import Study
 from crosswind.study.edits import Edit, Replaced, copied
-from crosswind.study.keys import FLOW, owner_of
+from crosswind.study.keys import FLOW, table_of_key
 from crosswind.study.server_address import server_address
 from crosswind.study.titles import keys_named_in
 from crosswind.study.toml_text import Location
@@ -116,7 +116,7 @@ def is_emulated(key: str) -> bool:
     section, _, name = key.partition(".")
     if section == "host":
         return name not in KEPT_OF_HOSTS
-    return section in ("path", "budget") or ((owner_of(key) or "").startswith(FLOW) and ".access_" in key)
+    return section in ("path", "budget") or ((table_of_key(key) or "").startswith(FLOW) and ".access_" in key)
 
 
 def _taken(table: dict[str, Any]) -> Iterator[str]:

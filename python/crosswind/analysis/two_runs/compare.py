@@ -42,13 +42,13 @@ from crosswind.analysis.units import failures_of
 from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.cell.record import LargeRun, RunRecord
 from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS
-from crosswind.decisions.judge import Judged, OfEffect, explored, judge
+from crosswind.decisions.judge import Judged, OfEffect, adjust_exploratory, judge
 from crosswind.decisions.statement import Range, Verdict, more_than
 from crosswind.files.damage import damage_sentences, left_out
-from crosswind.stats.beyond import two_sided_p
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import EXACT, TooFewSamples
 from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.significance import two_sided_p
 
 _ANSWERS: dict[Verdict, ConditionAnswer] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
 """Of a condition, by the verdict on the statement that the change is no larger."""
@@ -291,7 +291,7 @@ def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
     families: dict[tuple[str, str], list[float | None]] = {}
     for change in (change for cell in common for change in cell.changes):
         families.setdefault((change.metric, change.statistic), []).append(change.p)
-    corrected = {name: iter(explored(family, CHANGES)) for name, family in families.items()}
+    corrected = {name: iter(adjust_exploratory(family, CHANGES)) for name, family in families.items()}
 
     def judged(change: MetricChange) -> MetricChange:
         p = next(corrected[change.metric, change.statistic])

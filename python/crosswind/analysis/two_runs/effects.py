@@ -16,11 +16,11 @@ from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
 from crosswind.analysis.units import failures_of
 from crosswind.catalog.metrics import LOST, SHARE_STATISTIC, Metric
-from crosswind.stats.beyond import effect_estimate, is_of_most, size_of, without_rounding
 from crosswind.stats.differences import Side, difference, independent_at_best, pairs_of, ratio, statistic_of
 from crosswind.stats.effect import ComparedStatistic, Effect, claim_estimate, is_constant
 from crosswind.stats.estimate import EXACT, MOST, Interval, TooFewSamples
 from crosswind.stats.quantile import quantile_of
+from crosswind.stats.significance import effect_estimate, is_sign_test, size_of, without_rounding
 from crosswind.text.quantities import RATE
 
 LEVEL = 0.95
@@ -67,7 +67,9 @@ class MeasuredPair:
         has none either, the ratio in most repetitions."""
         if self.ratio is None or self.is_short(self.ratio):
             return self.difference
-        return self.difference if self.is_of_most(self.ratio) and not self.is_of_most(self.difference) else self.ratio
+        if self.is_sign_test(self.ratio) and not self.is_sign_test(self.difference):
+            return self.difference
+        return self.ratio
 
     def size(self, effect: Effect) -> float:
         """How large the numbers are that an effect compares: what is far smaller is rounding."""
@@ -77,9 +79,9 @@ class MeasuredPair:
         """Whether nothing judges an effect: the design supports no interval, and the pairs are too few for signs."""
         return effect.shortage is not None and not self.is_constant(effect) and self.estimate(effect, LEVEL).low is None
 
-    def is_of_most(self, effect: Effect) -> bool:
+    def is_sign_test(self, effect: Effect) -> bool:
         """Whether what judges an effect is about most repetitions."""
-        return is_of_most(effect, size=self.size(effect))
+        return is_sign_test(effect, size=self.size(effect))
 
     def is_constant(self, effect: Effect) -> bool:
         """Whether an effect is the same in every repetition."""

@@ -44,7 +44,7 @@ def _line(answer: Answer, case: AnswerCase) -> str:
     at = f"{place}: " if (place := place_name(answer, case)) else ""
     times = interval(speed).removesuffix(" exact")
     exactly = "exactly " if case.effect.is_exact else ""
-    most = " (median of the repetitions)" if case.effect.is_of_most and not case.constant else ""
+    most = " (median of the repetitions)" if case.effect.is_sign_test and not case.constant else ""
     numbers, _, every = times.removesuffix(")").partition(" (")
     if all(float(number) == 1 for number in re.findall(r"[\d.]+", numbers)):
         shown = ", ".join(filter(None, ["" if speed.value == 1 else f"{numbers} times", every]))

@@ -25,7 +25,6 @@ from crosswind.decisions.statement import OF_CELLS, OF_NEIGHBOURS, PLAIN, Scale,
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.sentence import answer_sentence
-from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_of, without_rounding
 from crosswind.stats.chance import share_limit
 from crosswind.stats.design import share_shortage
 from crosswind.stats.differences import Side, difference, ratio
@@ -33,6 +32,7 @@ from crosswind.stats.effect import Effect, is_constant
 from crosswind.stats.estimate import Interval, TooFewSamples, estimated, refused, without_interval
 from crosswind.stats.quantile import repetition_quantile_interval
 from crosswind.stats.share import OF_SHARES, Share, difference_limits, share_interval
+from crosswind.stats.significance import counts_of, effect_estimate, is_sign_test, size_of, without_rounding
 
 
 class QuestionStatement(Statement):
@@ -139,7 +139,7 @@ def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, 
             cells=[reference.cell, other.cell],
             effect=_on_scale(question.scale, shown, places),
             pairs=0 if effect is None else effect.units,
-            of_most=effect is not None and is_of_most(effect, size=size),
+            of_most=effect is not None and is_sign_test(effect, size=size),
             below=below,
             above=above,
             constant=constant,
@@ -235,7 +235,7 @@ def _of_interval(
     effect = number.at_95
     made = AnswerCase(
         reference=None, other=None, fixed=fixed, cells=[cell.cell for cell in cells], effect=effect,
-        pairs=effect.units, of_most=effect.is_of_most, at_most=_limit_of(cells), reason=effect.reason,
+        pairs=effect.units, of_most=effect.is_sign_test, at_most=_limit_of(cells), reason=effect.reason,
         violated=list(violated),
     )  # fmt: skip
     return _Case(made, number)
@@ -316,7 +316,7 @@ def _judged(case: _Case, judged: Judged) -> AnswerCase:
     }  # fmt: skip
     if isinstance(case.number, OfInterval):
         effect = case.number.deciding(judged.verdict)
-        update |= {"effect": effect, "of_most": effect.is_of_most}
+        update |= {"effect": effect, "of_most": effect.is_sign_test}
     return case.made.model_copy(update=update)
 
 

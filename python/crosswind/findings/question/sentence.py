@@ -89,7 +89,7 @@ def place_name(answer: Answer, case: AnswerCase) -> str:
 
 def _single_case(answer: Answer, case: AnswerCase) -> str:
     """A question's only case."""
-    if case.effect.is_of_most and not case.constant:
+    if case.effect.is_sign_test and not case.constant:
         return _about_most(answer, case)
     sides = (case.sides[1], case.sides[0])
     missing = [side for side in sides if side.value.value is None and side.value.low is None]
@@ -224,7 +224,7 @@ def _several_cases(answer: Answer) -> str:
 
 def _most_of(cases: Sequence[AnswerCase]) -> str:
     """The cases with an answer about most repetitions."""
-    number = sum(case.effect.is_of_most and not case.constant for case in cases)
+    number = sum(case.effect.is_sign_test and not case.constant for case in cases)
     if not number:
         return ""
     where = "" if number == len(cases) else f" in {count(number)} of the cases"
@@ -268,7 +268,7 @@ def _counts(answer: Answer) -> str:
     if len(by_verdict) == 1:
         (verdict,) = by_verdict
         named = _named(answer, answer.cases) if total <= _MOST_NAMED else ""
-        every = all(case.effect.is_of_most and not case.constant for case in answer.cases)
+        every = all(case.effect.is_sign_test and not case.constant for case in answer.cases)
         most = ", in most repetitions" if every and verdict != "cannot tell" else ""
         return f"{OF_QUESTION[verdict]}{most}, in {'both' if total == 2 else f'all {count(total)}'} cases{named}"
     parts: list[str] = []

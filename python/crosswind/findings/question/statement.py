@@ -39,7 +39,7 @@ def statement_sentence(answer: Answer) -> str:
         return f"{says}{answer.reason}."
     reasons = (answer.reason, case.effect.reason) if answer.verdict == "cannot tell" else ()
     why = "".join(f"; {reason}" for reason in reasons if reason)
-    most = ", the median of the repetitions (sign test)" if case.effect.is_of_most else ""
+    most = ", the median of the repetitions (sign test)" if case.effect.is_sign_test else ""
     needs = f"{'the statement needs' if answer.source else 'a yes needs'} {needed(answer)}{_rest(answer)}"
     more = ""
     if answer.verdict == "cannot tell" and not answer.reason:

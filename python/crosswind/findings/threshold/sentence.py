@@ -45,7 +45,7 @@ def measured(threshold: ThresholdResult, cell: ThresholdCell) -> str:
     if text == NOTHING:
         return f"{what} has no number"
     text = f"exactly {text.replace(f' {EXACT}', '')}" if cell.value.is_exact else text
-    if cell.value.is_of_most:
+    if cell.value.is_sign_test:
         return f"a repetition's {what} is {text} in the median (sign test), {_size(cell)}"
     return f"{what} is {text}, {_size(cell)}"
 

@@ -128,7 +128,8 @@ def browser(job: Job) -> Iterator[Browser]:
             yield Browser(devtools, _version(devtools))
         except BrowserGoneError as error:
             raise ChromiumError(
-                f"Chromium has ended: {_last_words(log)}", hint=_log_hint(log) or f"try {program} --headless --dump-dom"
+                f"Chromium has ended: {_output_tail(log)}",
+                hint=_log_hint(log) or f"try {program} --headless --dump-dom",
             ) from error
         finally:
             _end(pid)
@@ -193,7 +194,7 @@ def _log(directory: Path | None) -> IO[bytes]:
     return (directory / "chromium.log").open("w+b")
 
 
-def _last_words(log: IO[bytes]) -> str:
+def _output_tail(log: IO[bytes]) -> str:
     size = log.seek(0, os.SEEK_END)
     log.seek(max(0, size - _LOG_BYTES))
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]

@@ -24,7 +24,7 @@ from crosswind.stats.majority import median_estimate, repetitions_in_a_row, sign
 
 
 @dataclass(frozen=True)
-class Beyond:
+class Significance:
     """One-sided p-values: each is small where its claim is shown.
 
     Attributes: above, below: the effect is above a place, below it. not_below, not_above: it is there or above, there
@@ -42,7 +42,7 @@ class Beyond:
     not_more: float | None = None
 
 
-def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
+def significance(effect: Effect, place: float, *, size: float) -> Significance | None:
     """The side of a place an effect lies on; None where the design supports no claim.
 
     Args: size: the two compared numbers' size, in the effect's unit; 1 for a ratio.
@@ -54,8 +54,8 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
     if effect.is_bounded:
         effect = without_rounding(effect, size=size)
         above, below = effect.p_at_most(place), effect.p_at_least(place)
-    if not is_of_most(effect, size=size):
-        return Beyond(above, below, not_below=above, not_above=below, at=1.0) if effect.is_bounded else None
+    if not is_sign_test(effect, size=size):
+        return Significance(above, below, not_below=above, not_above=below, at=1.0) if effect.is_bounded else None
     pairs = _over(effect, place, size=size)
     if pairs is None:
         return None
@@ -66,7 +66,7 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
     assert other_side is not None
     more, less = (sign_p(int(holds.sum()), holds.size) for holds in (other_side > 0, other_side < 0))
     # Only the statistic's limits show claims true under no effect.
-    return Beyond(
+    return Significance(
         above=signs.above if place >= 0 else above,
         below=signs.below if place <= 0 else below,
         not_below=above if place < 0 else signs.above if place == 0 else signs.not_below,
@@ -78,7 +78,7 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
     )
 
 
-def is_of_most(effect: Effect, *, size: float) -> bool:
+def is_sign_test(effect: Effect, *, size: float) -> bool:
     """Whether claims about more and less concern most repetitions: by design, or for lack of spread."""
     if effect.how == EXACT:
         return False
@@ -86,10 +86,10 @@ def is_of_most(effect: Effect, *, size: float) -> bool:
     return is_constant(effect, size=size) or (is_paired and not effect.is_claimable)
 
 
-def _beyond(over: Array, p: Callable[[npt.NDArray[np.bool_]], float], *, of_most: bool) -> Beyond:
+def _beyond(over: Array, p: Callable[[npt.NDArray[np.bool_]], float], *, of_most: bool) -> Significance:
     """Args: over: distances from a place. p: a claim's p-value, from the distances in its favour."""
     sides = p(over > 0), p(over < 0), p(over >= 0), p(over <= 0)
-    return Beyond(*sides, at=p(np.equal(over, 0)), of_most=of_most)
+    return Significance(*sides, at=p(np.equal(over, 0)), of_most=of_most)
 
 
 def _over(effect: Effect, place: float, *, size: float) -> Array | None:
@@ -137,7 +137,7 @@ def effect_estimate(effect: Effect, *, size: float, level: float) -> Interval:
 
     With too few pairs for any claim, the statistic's effect alone.
     """
-    if not is_of_most(effect, size=size):
+    if not is_sign_test(effect, size=size):
         return estimate_of(effect, level=level)
     if is_constant(effect, size=size):
         value = without_rounding(effect, size=size).value
@@ -152,13 +152,13 @@ def effect_estimate(effect: Effect, *, size: float, level: float) -> Interval:
 def two_sided_p(effect: Effect, *, size: float) -> float | None:
     """The p-value of no difference: in the statistic, or in most repetitions without a supported interval.
 
-    Args:    as `beyond`.
+    Args:    as `significance`.
     Returns: None if untestable: too few pairs for a sign test at 95 %, or a zero effect in every repetition.
     """
-    if not is_of_most(effect, size=size):
+    if not is_sign_test(effect, size=size):
         return effect.p
     effect = without_rounding(effect, size=size)
-    sides = beyond(effect, 0.0, size=size)
+    sides = significance(effect, 0.0, size=size)
     is_none = effect.value == 0 and is_constant(effect, size=size)
     if sides is None or effect.units < repetitions_in_a_row(0.025) or is_none:
         return None
@@ -166,6 +166,6 @@ def two_sided_p(effect: Effect, *, size: float) -> float | None:
 
 
 def without_rounding(effect: Effect, *, size: float) -> Effect:
-    """Sets a constant effect within rounding to 0. Args: as `beyond`."""
+    """Sets a constant effect within rounding to 0. Args: as `significance`."""
     every_time = effect.how == EXACT or is_constant(effect, size=size)
     return replace(effect, value=0.0) if every_time and abs(effect.value) <= ROUNDING * abs(size) else effect

@@ -30,7 +30,7 @@ _QUIC_INITIAL_BYTES = 12_000  # RFC 9002, section 7.2: ten packets of the 1200 b
 _HEADER_BYTES = 40  # RFC 791 and 9293
 
 
-def undisturbed_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float | None]:
+def baseline_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float | None]:
     """For each cell the time of an exchange that nothing delays, ns; None where it is not known."""
     groups: dict[str, list[int]] = {}
     for cell, runs in cells.items():
