@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from crosswind.catalog.precision import CellPrecision
-from crosswind.cell.events import CellEvent
 from crosswind.cell.process import CellEnd
 from crosswind.cli.progress_text import (
     bad_news,
@@ -44,56 +43,43 @@ _FEW, _BETWEEN_LINES_S = 20, 5.0
 """Up to so many repetitions each has a plain line; of more there is one in so much time."""
 
 
-class LiveProgress(Observer):
+class _Shown(Tally):
+    """A tally with a display of its own."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._console = console
+        self._levels: dict[int, str] = {}
+
+    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
+        """Knows the cells by their levels."""
+        super().run_started(name, plan, missing)
+        self._levels = levels_of(plan)
+
+    def reached(self, server: str, tried: Sequence[Reached]) -> None:
+        """A line for each transport; above a live display."""
+        print_reached(self._console, server, tried)
+
+
+class LiveProgress(_Shown):
     """The display on a terminal: a bar with time left, and a line for every running cell. Leaves nothing behind."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._console = console
+        super().__init__(console, clock)
         self._name = ""
-        self._levels: dict[int, str] = {}
-        self._tally = Tally(clock)
         self._live = Live(self, console=console, transient=True, refresh_per_second=8)
 
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
         """Puts the display up."""
         self._name = name
-        self._tally.run_started(name, plan, missing)
-        self._levels = levels_of(plan)
+        super().run_started(name, plan, missing)
         self._live.start()
-
-    def plan_grew(self, added: Sequence[PlannedCell]) -> None:
-        """Makes the bar longer."""
-        self._tally.plan_grew(added)
-
-    def precision(self, state: Sequence[CellPrecision]) -> None:
-        """Updates the lines about intervals."""
-        self._tally.precision(state)
-
-    def cell_started(self, planned: PlannedCell) -> None:
-        """Adds a line."""
-        self._tally.cell_started(planned)
-
-    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
-        """Updates its line."""
-        self._tally.cell_event(planned, event)
 
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
         """Takes its line away; bad news stays above the display."""
-        self._tally.cell_ended(planned, end)
+        super().cell_ended(planned, end)
         for line in bad_news(planned, end):
             self._console.print(Text(line, style="red"))
-
-    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Takes its line away, and counts."""
-        self._tally.cell_repeated(planned, end)
-
-    def concurrency(self, now: Concurrency) -> None:
-        """Updates the line for the whole run."""
-        self._tally.concurrency(now)
-
-    def reached(self, server: str, tried: Sequence[Reached]) -> None:
-        """Stays above the display."""
-        print_reached(self._console, server, tried)
 
     def remark(self, text: str) -> None:
         """Stays above the display."""
@@ -102,34 +88,33 @@ class LiveProgress(Observer):
     def run_ended(self) -> None:
         """Removes the display, and prints the retries."""
         self._live.stop()
-        for line in repetitions_text(self._tally):
+        for line in repetitions_text(self):
             self._console.print(Text(line, style="dim"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The display now."""
-        tally = self._tally
         head = Table.grid(padding=(0, 1))
-        counts = f"{tally.done}/{tally.total}" + troubles_text(tally)
-        bar = ProgressBar(total=max(1, tally.total), completed=tally.done_with_fractions, width=30)
-        head.add_row(Text(self._name, style="bold"), bar, counts, Text(left_text(tally.seconds_left()), style="dim"))
+        counts = f"{self.done}/{self.total}" + troubles_text(self)
+        bar = ProgressBar(total=max(1, self.total), completed=self.done_with_fractions, width=30)
+        head.add_row(Text(self._name, style="bold"), bar, counts, Text(left_text(self.seconds_left()), style="dim"))
         yield head
-        cells = list(tally.running.values())
+        cells = list(self.running.values())
         facts = []
-        if tally.last_concurrency is not None and len(cells) > 1:
-            facts.append(concurrency_text(tally.last_concurrency, only_virtual=tally.only_virtual))
-        if virtual_ns := tally.virtual_so_far_ns():
-            facts.append(virtual_text(virtual_ns, tally.wall_s()))
+        if self.last_concurrency is not None and len(cells) > 1:
+            facts.append(concurrency_text(self.last_concurrency, only_virtual=self.only_virtual))
+        if virtual_ns := self.virtual_so_far_ns():
+            facts.append(virtual_text(virtual_ns, self.wall_s()))
         if facts:
             yield Text(f"  {', '.join(facts)}", style="dim")
         for cell in cells[:_SHOWN_CELLS]:
-            yield cell_line(cell, tally.wall_s(cell), options.max_width)
+            yield cell_line(cell, self.wall_s(cell), options.max_width)
         if len(cells) > _SHOWN_CELLS:
             yield Text(f"  and {len(cells) - _SHOWN_CELLS} more", style="dim")
         yield from self._intervals(options.max_width)
 
     def _intervals(self, width: int) -> Iterator[Text]:
         """A line for each interval still too wide, the widest first, and the count of finished ones."""
-        states = self._tally.last_precision
+        states = self.last_precision
         if not states:
             return
         going_on = sorted((state for state in states if state.ended is None), key=narrowness)
@@ -143,53 +128,41 @@ class LiveProgress(Observer):
             yield Text(f"  and {len(going_on) - _SHOWN_CELLS} more", style="dim")
 
 
-class PlainProgress(Observer):
+class PlainProgress(_Shown):
     """One line when a run starts, and one when a repetition ends; of many repetitions one now and then, for logs."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._console = console
-        self._clock = clock
-        self._tally = Tally(clock)
-        self._levels: dict[int, str] = {}
+        super().__init__(console, clock)
         self._printed_running = 1
         self._printed_at = self._line_at = -math.inf
 
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
         """Prints the number of repetitions to run."""
-        self._tally.run_started(name, plan, missing)
-        self._levels = levels_of(plan)
-        kept = f", {self._tally.done} are done already" if self._tally.done else ""
+        super().run_started(name, plan, missing)
+        kept = f", {self.done} are done already" if self.done else ""
         self._print(f"{name}: {len(missing)} of {count_of(len(plan), 'repetition')} to run{kept}")
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
         """Prints how much more will run."""
-        self._tally.plan_grew(added)
+        super().plan_grew(added)
         cells = len({planned.cell for planned in added})
         self._print(f"{count_of(len(added), 'more repetition')} of {count_of(cells, 'cell')} for their precision")
 
     def precision(self, state: Sequence[CellPrecision]) -> None:
         """Prints the changed intervals."""
-        before = self._tally.last_precision
-        self._tally.precision(state)
+        before = self.last_precision
+        super().precision(state)
         for precision in state:
             if precision not in before:
                 self._print(f"{self._levels[precision.cell]}: {precision_text(precision)}".removeprefix(": "))
 
-    def cell_started(self, planned: PlannedCell) -> None:
-        """Prints nothing yet."""
-        self._tally.cell_started(planned)
-
-    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
-        """Prints nothing: the cell's end says more."""
-        self._tally.cell_event(planned, event)
-
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
         """Prints how it ended."""
-        progress = self._tally.running[planned.key].progress
-        self._tally.cell_ended(planned, end)
-        head = f"[{self._tally.done}/{self._tally.total}] {repetition_text(planned)}"
+        progress = self.running[planned.key].progress
+        super().cell_ended(planned, end)
+        head = f"[{self.done}/{self.total}] {repetition_text(planned)}"
         if end.finished is not None and self._has_a_line():
-            left = left_text(self._tally.seconds_left()) if self._tally.waiting else ""
+            left = left_text(self.seconds_left()) if self.waiting else ""
             wall_s = end.elapsed_ns / 1e9
             virtual = end.finished.virtual_time
             time_taken = virtual_text(end.finished.elapsed_ns, wall_s) if virtual else f"{wall_s:.1f} s"
@@ -200,33 +173,25 @@ class PlainProgress(Observer):
 
     def _has_a_line(self) -> bool:
         """Whether to print an ended repetition: among many, only the last, and one now and then."""
-        tally, now_s = self._tally, self._clock()
-        if _FEW < tally.total != tally.done and now_s - self._line_at < _BETWEEN_LINES_S:
+        now_s = self._clock()
+        if _FEW < self.total != self.done and now_s - self._line_at < _BETWEEN_LINES_S:
             return False
         self._line_at = now_s
         return True
 
-    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Counts: how often is said at the end."""
-        self._tally.cell_repeated(planned, end)
-
     def run_ended(self) -> None:
         """Prints the retries."""
-        for line in repetitions_text(self._tally):
+        for line in repetitions_text(self):
             self._print(line)
 
     def concurrency(self, now: Concurrency) -> None:
         """Prints the concurrency after a large change, at intervals."""
-        self._tally.concurrency(now)
+        super().concurrency(now)
         time_s = self._clock()
         changed = abs(now.running - self._printed_running) > self._printed_running // 4
         if now.running > 1 and changed and time_s - self._printed_at >= _QUIET_S:
             self._printed_running, self._printed_at = now.running, time_s
-            self._print(concurrency_text(now, only_virtual=self._tally.only_virtual))
-
-    def reached(self, server: str, tried: Sequence[Reached]) -> None:
-        """A line for each transport."""
-        print_reached(self._console, server, tried)
+            self._print(concurrency_text(now, only_virtual=self.only_virtual))
 
     def remark(self, text: str) -> None:
         """Prints a note."""
