@@ -13,7 +13,7 @@ from crosswind.analysis.result import (
 )
 from crosswind.catalog.metrics import Metric, MetricPlace, metrics_at
 from crosswind.report.tables.reasons import merged_reasons
-from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, words
+from crosswind.report.tables.table import CellNames, Table, cell_table, numbers, words
 from crosswind.report.text.format import (
     NOT_MEASURED,
     NOTHING,
@@ -64,10 +64,8 @@ def _hop_table(result: Result) -> list[Table]:
     given = list(dict.fromkeys(part.hop for part in conditions.path)) if conditions else []
     flows = [flow for flow in conditions.flows if _has_access_link(flow)] if conditions else []
     rows, narrow = [], []
-    for cell in cells:
-        if cell.ledger is None:
-            continue
-        ways = list(zip(cell.ledger.forward.hops, cell.ledger.reverse.hops, strict=True))
+    for cell, ledger in ((cell, cell.ledger) for cell in cells if cell.ledger):
+        ways = list(zip(ledger.forward.hops, ledger.reverse.hops, strict=True))
         for name, way in zip(_hop_names(given, flows, len(ways)), ways, strict=True):
             if any(hop.dropped.total or hop.marked or hop.background_carried for hop in way):
                 fates = [_fates(hop) for hop in way]
@@ -131,12 +129,8 @@ def _marked_table(result: Result) -> list[Table]:
 
 def _by_direction(title: str, cells: Sequence[CellResult], ways: Sequence[Sequence[str]], note: str) -> Table:
     """A row for each cell, with a text for each direction."""
-    naming, marked = CellNames.of(cells), invalid_rows(cells)
-    columns = numbers("to server", "to client")
-    narrow = [[levels(cell.levels), *row] for cell, row in zip(cells, ways, strict=True)]
-    small = Table(title, [*naming.joined, *columns], narrow, marked, [note])
-    rows = [[*naming.row(cell), *row] for cell, row in zip(cells, ways, strict=True)]
-    return Table(title, [*naming.columns, *columns], rows, marked, [note], small)
+    form = (numbers("to server", "to client"), ways)
+    return cell_table(title, cells, form, [note], narrow=[form])
 
 
 def _marked(direction: DirectionPackets) -> str:
@@ -144,28 +138,22 @@ def _marked(direction: DirectionPackets) -> str:
 
 
 def _dropped_table(result: Result) -> list[Table]:
-    cells = [cell for cell in result.cells if cell.ledger]
-    rows, narrow = [], []
-    naming = CellNames.of(cells)
-    ways = [way for cell in cells if cell.ledger for way in (cell.ledger.forward, cell.ledger.reverse)]
+    ledgers = [(cell, cell.ledger) for cell in result.cells if cell.ledger]
+    ways = [way for _, ledger in ledgers for way in (ledger.forward, ledger.reverse)]
     # Other packet fates have columns if there are any.
     also = [name for name in ("duplicated", "corrupted") if any(getattr(way, name) for way in ways)]
-    dropped = sum(way.dropped.total for way in ways)
-    for cell in cells:
-        if cell.ledger is None:
-            continue
-        forward, reverse = cell.ledger.forward, cell.ledger.reverse
-        shares = [_share(cell, "forward"), _share(cell, "reverse")]
-        both = (f"{count(getattr(forward, name))} / {count(getattr(reverse, name))}" for name in also)
-        rows.append([*naming.row(cell), _dropped(forward), shares[0], _dropped(reverse), shares[1], *both])
-        narrow.append([levels(cell.levels), *shares])
-    if not dropped and not also:
+    if not also and not any(way.dropped.total for way in ways):
         return []
-    marked, title = invalid_rows(cells), " and ".join([", ".join(["Packets dropped", *also[:-1]]), *also[-1:]])
+    rows, shares = [], [[_share(cell, "forward"), _share(cell, "reverse")] for cell, _ in ledgers]
+    for (_, ledger), (there, back) in zip(ledgers, shares, strict=True):
+        forward, reverse = ledger.forward, ledger.reverse
+        both = (f"{count(getattr(forward, name))} / {count(getattr(reverse, name))}" for name in also)
+        rows.append([_dropped(forward), there, _dropped(reverse), back, *both])
+    title = " and ".join([", ".join(["Packets dropped", *also[:-1]]), *also[-1:]])
+    form = (numbers("to server", "share", "to client", "share", *also), rows)
     notes = [_DROPPED, *(_ALSO[name] for name in also)]
-    small = Table(title, [*naming.joined, *numbers("to server", "to client")], narrow, marked, notes)
-    columns = [*naming.columns, *numbers("to server", "share", "to client", "share", *also)]
-    return [Table(title, columns, rows, marked, notes, small)]
+    small = (numbers("to server", "to client"), shares)
+    return [cell_table(title, [cell for cell, _ in ledgers], form, notes, narrow=[small])]
 
 
 def wire_tables(result: Result) -> list[Table]:
@@ -189,20 +177,16 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
     divisor, label = unit.scale_for(
         _middle(cell, metric) for cell in cells for metric in metrics if metric.unit is unit
     )
-    naming = CellNames.of(cells)
-    rows, narrow = [], []
+    rows = []
     for cell in cells:
         if cell.cell not in measured:
-            rows.append([*naming.row(cell), NOTHING, *(NOT_MEASURED for _ in metrics)])
-            narrow.append([levels(cell.levels), NOTHING, *(NOT_MEASURED for _ in metrics[:2])])
+            rows.append([NOTHING, *(NOT_MEASURED for _ in metrics)])
             continue
         means = [
             mean_or_observed(cell.estimates.get(metric.name), divisor if metric.unit is unit else 1.0)
             for metric in metrics
         ]
-        n = count(max(cell.estimates[name].mean.n for name in names if name in cell.estimates))
-        rows.append([*naming.row(cell), n, *means])
-        narrow.append([levels(cell.levels), n, *means[:2]])
+        rows.append([count(max(cell.estimates[name].mean.n for name in names if name in cell.estimates)), *means])
     estimates = [cell.estimates[name].mean for cell in measured.values() for name in names if name in cell.estimates]
     exact = ["An exact number is the same in every repetition."] if any(mean.is_exact for mean in estimates) else []
     how = "Means over repetitions (n), with 95 % intervals by Student's t."
@@ -213,9 +197,9 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
         *notes,
     ]
     title = f"{title}, {label}" if unit.shown else title
-    heads, marked = [metric.column for metric in metrics], invalid_rows(cells)
-    small = Table(title, [*naming.joined, *numbers("n", *heads[:2])], narrow, marked, notes)
-    return [Table(title, [*naming.columns, *numbers("n", *heads)], rows, marked, notes, small)]
+    columns = numbers("n", *(metric.column for metric in metrics))
+    small = (columns[:3], [row[:3] for row in rows])
+    return [cell_table(title, cells, (columns, rows), notes, narrow=[small])]
 
 
 def _is_unmeasured(cell: CellResult, metrics: Sequence[Metric]) -> bool:

@@ -1,7 +1,7 @@
 """Peers: the programs at both ends of each cell, the transport found in use, and the clients' counts."""
 
 from crosswind.analysis.result import CellResult, End, Ends, Result
-from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, sentences, words
+from crosswind.report.tables.table import Table, cell_table, numbers, sentences, words
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, number, quantity
 
 _TITLE = "Clients and servers"
@@ -21,19 +21,17 @@ def end_tables(result: Result) -> list[Table]:
     cells = [cell for cell in result.cells if cell.ends is not None]
     if not cells:
         return []
-    naming = CellNames.of(cells)
     facts = list(dict.fromkeys(name for cell in cells if cell.ends for name in cell.ends.facts))
     counted = facts and _RETRANSMITS in facts
-    rows = [[*naming.row(cell), *_row(cell, cell.ends, facts)] for cell in cells if cell.ends]
+    rows = [_row(cell, cell.ends, facts) for cell in cells if cell.ends]
     columns = [
-        *naming.columns,
         *sentences("client", "server"),
         *words("transport verified"),
         *numbers("client waited", "server waited"),
         *numbers(*(name.replace("_", " ") for name in facts), *(["dropped"] if counted else [])),
     ]
     notes = [*_NOTES, *([_RETRANSMITTED] if counted else [])]
-    return [Table(_TITLE, columns, rows, invalid_rows(cells), notes)]
+    return [cell_table(_TITLE, cells, (columns, rows), notes)]
 
 
 def _row(cell: CellResult, ends: Ends, facts: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.catalog.metrics import METRICS, STATISTICS, MetricPlace, Statistic, phases_of
 from crosswind.report.showing import showings
 from crosswind.report.tables.reasons import merged_by_cells, merged_reasons
-from crosswind.report.tables.table import OF_INTERVAL, CellNames, Shown, Table, grouped, invalid_rows, numbers
+from crosswind.report.tables.table import OF_INTERVAL, Form, Shown, Table, cell_table, grouped, numbers
 from crosswind.report.text.format import count, count_of, finest_of, interval, levels, number, scale_of_metric, sentence
 from crosswind.stats.estimate import EXACT, Interval
 
@@ -65,34 +65,32 @@ def metric_table(name: str, result: Result) -> Table:
     shown = [statistic for statistic in wanted if any(_has(of_cell, statistic) for of_cell in estimates)]
     divisor, unit = scale_of_metric(name, cells)
     failed = any(of_cell.failed for of_cell in estimates)
-    naming = CellNames.of(cells)
+    counts = [(count(of_cell.median.n), count(cell.lost)) for cell, of_cell in zip(cells, estimates, strict=True)]
     rows = [
-        [*naming.row(cell), count(of_cell.median.n), count(cell.lost), *_estimates(of_cell, shown, divisor, unit)]
-        for cell, of_cell in zip(cells, estimates, strict=True)
+        [*counted, *_estimates(of_cell, shown, divisor, unit)]
+        for counted, of_cell in zip(counts, estimates, strict=True)
     ]
-    title = f"{METRICS[name].title}, {unit}"
-    marked, notes = invalid_rows(cells), _footnotes(cells, estimates, wanted)
     few = [statistic for statistic in shown if statistic.name in _FEW] or shown
-    narrow: Table | None = None
-    for with_interval in ([], few[:1], few):
-        texts = [
-            [
-                statistic_text(of_cell, statistic, divisor, unit, with_interval=statistic in with_interval)
-                for statistic in few
-            ]
-            for of_cell in estimates
-        ]
+    narrow: list[Form] = []
+    for with_interval in (few, few[:1], []):
         lines = [
-            [levels(cell.levels), count(of_cell.median.n), count(cell.lost), *statistics_of_cell]
-            for cell, of_cell, statistics_of_cell in zip(cells, estimates, texts, strict=True)
+            [
+                *counted,
+                *(
+                    statistic_text(of_cell, statistic, divisor, unit, with_interval=statistic in with_interval)
+                    for statistic in few
+                ),
+            ]
+            for counted, of_cell in zip(counts, estimates, strict=True)
         ]
         heads = [
             heading if statistic in with_interval else heading.removesuffix(OF_INTERVAL)
             for statistic, heading in zip(few, _headings(few, failed=failed), strict=True)
         ]
-        narrow = Table(title, [*naming.joined, *numbers("n", "lost", *heads)], lines, marked, notes, narrow)
-    columns = [*naming.columns, *numbers("n", "lost", *_headings(shown, failed=failed))]
-    return Table(title, columns, rows, marked, notes, narrow, METRICS[name].help)
+        narrow.append((numbers("n", "lost", *heads), lines))
+    title, form = f"{METRICS[name].title}, {unit}", (numbers("n", "lost", *_headings(shown, failed=failed)), rows)
+    notes = _footnotes(cells, estimates, wanted)
+    return cell_table(title, cells, form, notes, narrow=narrow, help=METRICS[name].help)
 
 
 def statistic_text(

@@ -1,8 +1,8 @@
 """TCP's retransmissions over a real network, in place of the uncounted loss."""
 
 from crosswind.analysis.result import Result, Retransmitted
-from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers
-from crosswind.report.text.format import NOTHING, count, levels, percent_interval, quantity
+from crosswind.report.tables.table import Table, cell_table, numbers
+from crosswind.report.text.format import NOTHING, count, percent_interval, quantity
 
 _TITLE = "Loss inferred from TCP's retransmissions"
 _HELP = (
@@ -17,16 +17,11 @@ def retransmission_tables(result: Result) -> list[Table]:
     cells = [cell for cell in result.cells if cell.retransmitted]
     if not cells:
         return []
-    naming = CellNames.of(cells)
-    rows, narrow = [], []
-    for cell in cells:
-        there, back = (cell.retransmitted.get(way) for way in ("forward", "reverse"))
-        rows.append([*naming.row(cell), *_row(there), *_row(back)])
-        narrow.append([levels(cell.levels), _share(there), _share(back)])
-    marked = invalid_rows(cells)
-    small = Table(_TITLE, [*naming.joined, *numbers("to server", "to client")], narrow, marked, [_HELP])
+    ends = [(cell.retransmitted.get("forward"), cell.retransmitted.get("reverse")) for cell in cells]
     heads = ("to server", "share", "round trip", "to client", "share", "round trip")
-    return [Table(_TITLE, [*naming.columns, *numbers(*heads)], rows, marked, [_HELP], small)]
+    form = (numbers(*heads), [[*_row(there), *_row(back)] for there, back in ends])
+    small = (numbers("to server", "to client"), [[_share(there), _share(back)] for there, back in ends])
+    return [cell_table(_TITLE, cells, form, [_HELP], narrow=[small])]
 
 
 _TIMES = "Where TCP's time went"
@@ -42,13 +37,9 @@ def time_tables(result: Result) -> list[Table]:
     cells = [cell for cell in result.cells if any(end.busy_ns for end in (cell.retransmitted or {}).values())]
     if not cells:
         return []
-    naming = CellNames.of(cells)
-    rows = [
-        [*naming.row(cell), *_times(cell.retransmitted.get("forward")), *_times(cell.retransmitted.get("reverse"))]
-        for cell in cells
-    ]
+    rows = [[*_times(cell.retransmitted.get("forward")), *_times(cell.retransmitted.get("reverse"))] for cell in cells]
     heads = ("to server, busy", "window", "buffer", "to client, busy", "window", "buffer")
-    return [Table(_TIMES, [*naming.columns, *numbers(*heads)], rows, invalid_rows(cells), [_TIMES_HELP])]
+    return [cell_table(_TIMES, cells, (numbers(*heads), rows), [_TIMES_HELP])]
 
 
 def _times(end: Retransmitted | None) -> list[str]:

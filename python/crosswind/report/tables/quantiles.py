@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult
 from crosswind.report.tables.metrics import method_name, why_no_interval
-from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
+from crosswind.report.tables.table import Shown, Table, cell_table, numbers
 from crosswind.report.text.format import count, finest_of, interval, levels, scale_of_metric
 from crosswind.stats.design import quantile_name
 from crosswind.stats.estimate import Interval, exactly
@@ -24,20 +24,12 @@ def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellDa
     shown = [of_cell[cell.cell] for cell in data]
     of_cells = [_quantiles(cell, name) for cell in data]
     divisor, unit = scale_of_metric(name, cells)
-    naming = CellNames.of(shown)
     rows = [
-        [*naming.row(cell), count(of[0].n), *(interval(quantile, divisor, finest=finest_of(unit)) for quantile in of)]
-        for cell, of in zip(shown, of_cells, strict=True)
+        [count(of[0].n), *(interval(quantile, divisor, finest=finest_of(unit)) for quantile in of)] for of in of_cells
     ]
     headings = [quantile_name(q).removeprefix("the ") for q in QUANTILES]
-    return Table(
-        f"Quantiles of the curves, {unit} [95 %]",
-        [*naming.columns, *numbers("n", *headings)],
-        rows,
-        invalid_rows(shown),
-        _footnotes(shown, of_cells),
-        shown=Shown.FOLDED,
-    )
+    title, form = f"Quantiles of the curves, {unit} [95 %]", (numbers("n", *headings), rows)
+    return cell_table(title, shown, form, _footnotes(shown, of_cells), shown=Shown.FOLDED)
 
 
 def _quantiles(cell: CellData, name: str) -> list[Interval]:

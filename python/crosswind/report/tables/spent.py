@@ -4,7 +4,7 @@ from crosswind.analysis.result import CellResult, Result
 from crosswind.catalog import SpentGroup
 from crosswind.catalog.spent import GROUPS, WHOLE
 from crosswind.report.tables.metrics import interval_notes
-from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
+from crosswind.report.tables.table import Shown, Table, cell_table, numbers
 from crosswind.report.text.format import finest_of, interval, levels, number, scale_of_metric
 
 SMALL = 0.001
@@ -20,24 +20,16 @@ def spent_tables(result: Result) -> list[Table]:
     shown = [group for group in GROUPS if any(share_of(cell, group) >= SMALL for cell in cells)]
     names = [WHOLE, *(group.metric for group in shown)]
     headings = ["whole", *(group.title for group in shown)]
-    naming = CellNames.of(cells)
+    means = [[cell.estimates[name].mean for name in names] for cell in cells]
     finest = finest_of(unit)
-    rows = [
-        [*naming.row(cell), *(interval(cell.estimates[name].mean, divisor, finest=finest) for name in names)]
-        for cell in cells
-    ]
-    short = [
-        [levels(cell.levels), *(number(cell.estimates[name].mean.value, divisor, finest=finest) for name in names)]
-        for cell in cells
-    ]
-    title = f"What time was spent on, {unit}"
-    made = [(cell.estimates[name].mean, levels(cell.levels)) for cell in cells for name in names]
-    notes = interval_notes(made, "mean")
-    marked = invalid_rows(cells)
-    narrow = Table(title, [*naming.joined, *numbers(*headings)], short, marked, notes)
-    columns = [*naming.columns, *numbers(*(f"{heading} [95 %]" for heading in headings))]
+    rows = [[interval(mean, divisor, finest=finest) for mean in of_cell] for of_cell in means]
+    short = [[number(mean.value, divisor, finest=finest) for mean in of_cell] for of_cell in means]
+    made = [(mean, levels(cell.levels)) for cell, of_cell in zip(cells, means, strict=True) for mean in of_cell]
+    title, form = f"What time was spent on, {unit}", (numbers(*(f"{heading} [95 %]" for heading in headings)), rows)
+    narrow = [(numbers(*headings), short)]
     said = "Means over exchanges, which sum to the whole time. What is under a thousandth of it everywhere is left out."
-    return [Table(title, columns, rows, marked, notes, narrow, said, shown=Shown.FOLDED)]
+    notes = interval_notes(made, "mean")
+    return [cell_table(title, cells, form, notes, narrow=narrow, help=said, shown=Shown.FOLDED)]
 
 
 def share_of(cell: CellResult, group: SpentGroup) -> float:

@@ -9,16 +9,15 @@ from crosswind.report.tables.cut import worst_and_best
 from crosswind.report.tables.metrics import asked_metrics, asked_statistics, statistic_text
 from crosswind.report.tables.table import (
     OF_INTERVAL,
-    CellNames,
-    Column,
+    Form,
     Ranking,
     Shown,
     Table,
-    invalid_rows,
+    cell_table,
     numbers,
     words,
 )
-from crosswind.report.text.format import NOTHING, count, levels, scale_of_metric
+from crosswind.report.text.format import NOTHING, count, scale_of_metric
 
 _STATISTICS = ("median", "mean", "p95")
 MOST_ROWS = 40
@@ -71,24 +70,13 @@ def _table(metric: Metric, cells: Sequence[CellResult], *, kept: str) -> Table:
         ordered = list(range(MOST_ROWS))
     scale = scale_of_metric(metric.name, cells)
     title = f"{metric.title}, {scale[1]}"
-    naming = CellNames.of(cells)
     pair = [name for name in _STATISTICS if name in (kept, "median" if kept == "p95" else "p95")]
-    widest = _form(metric, chosen, scale, title, _STATISTICS, intervals=_STATISTICS)
-    forms = [
-        replace(widest, columns=[*naming.columns, *widest.columns[1:]], rows=[
-            [*naming.row(cell), *row[1:]] for cell, row in zip(chosen, widest.rows, strict=True)
-        ]),
-        widest,
-        _form(metric, chosen, scale, title, pair, intervals=_STATISTICS),
-        _form(metric, chosen, scale, title, pair, intervals=[kept]),
-        _form(metric, chosen, scale, title, [kept], intervals=[kept]),
-        _form(metric, chosen, scale, title, pair, intervals=()),
+    wanted: list[tuple[Sequence[str], Sequence[str]]] = [
+        (_STATISTICS, _STATISTICS), (pair, _STATISTICS), (pair, [kept]), ([kept], [kept]), (pair, ()),
     ]  # fmt: skip
-    narrower: Table | None = None
-    for form in reversed(forms):
-        narrower = replace(form, narrow=narrower)
-    assert narrower is not None
-    return replace(narrower, ranking=Ranking(ordered, len(cells)), shown=Shown.TERMINAL)
+    forms = [_form(metric, chosen, scale, *statistics) for statistics in wanted]
+    table = cell_table(title, chosen, forms[0], narrow=forms, shown=Shown.TERMINAL, named_by=cells)
+    return replace(table, ranking=Ranking(ordered, len(cells)))
 
 
 def _badness(metric: Metric, cell: CellResult, kept: str) -> float:
@@ -104,12 +92,10 @@ def _form(
     metric: Metric,
     cells: Sequence[CellResult],
     scale: tuple[float, str],
-    title: str,
     statistics: Sequence[str],
-    *,
     intervals: Sequence[str],
-) -> Table:
-    """The table with some statistics, some of them with intervals."""
+) -> Form:
+    """Some statistics, some of them with intervals."""
     rows = []
     for cell in cells:
         estimates = cell.estimates.get(metric.name)
@@ -119,7 +105,7 @@ def _form(
             for name in statistics
         ]  # fmt: skip
         n = NOTHING if estimates is None else count(estimates.median.n)
-        rows.append([levels(cell.levels), n, count(cell.lost), *texts, _verdict(cell)])
+        rows.append([n, count(cell.lost), *texts, _verdict(cell)])
     with_interval = {
         name for name in intervals if any(
             estimates.statistic(name).is_whole
@@ -127,10 +113,7 @@ def _form(
         )
     }  # fmt: skip
     headings = [f"{name}{OF_INTERVAL}" if name in with_interval else name for name in statistics]
-    columns: list[Column] = [
-        *CellNames.of(cells).joined, *numbers("n", "lost", *headings), *words("verdict"),
-    ]  # fmt: skip
-    return Table(title, columns, rows, invalid_rows(cells))
+    return [*numbers("n", "lost", *headings), *words("verdict")], rows
 
 
 def _verdict(cell: CellResult) -> str:

@@ -155,6 +155,35 @@ class CellNames:
         return [short[key] for key in self.factors] or ["cell"]
 
 
+Form = tuple[Sequence[Column], Iterable[Sequence[str]]]
+"""A table's columns behind those for its cells, and each cell's texts in them."""
+
+
+def cell_table(
+    title: str,
+    cells: Sequence[CellResult],
+    form: Form,
+    notes: Sequence[str] = (),
+    *,
+    narrow: Sequence[Form] = (),
+    help: str = "",  # noqa: A002 -- the attribute's name
+    shown: Shown = Shown.EVERYWHERE,
+    named_by: Sequence[CellResult] | None = None,
+) -> Table:
+    """A table with a row for each cell, and its narrower forms, ever narrower: these have one column for all factors.
+
+    Args: cells: of each row; one may have several. named_by: cells with all factors, where the rows have fewer.
+    """
+    naming, marked, footnotes = CellNames.of(cells), invalid_rows(cells), list(notes)
+    narrower: Table | None = None
+    for columns, texts in reversed(narrow):
+        rows = [[levels(cell.levels), *row] for cell, row in zip(cells, texts, strict=True)]
+        narrower = Table(title, [*naming.joined, *columns], rows, marked, footnotes, narrower)
+    naming = naming if named_by is None else CellNames.of(named_by)
+    rows = [[*naming.row(cell), *row] for cell, row in zip(cells, form[1], strict=True)]
+    return Table(title, [*naming.columns, *form[0]], rows, marked, footnotes, narrower, help, shown)
+
+
 def invalid_rows(cells: Sequence[CellResult]) -> frozenset[int]:
     """Rows with invalid cells, in a table with a row for each cell."""
     return frozenset(row for row, cell in enumerate(cells) if not cell.valid)
