@@ -9,8 +9,8 @@ from crosswind.live.lines import expectation_lines
 from crosswind.live.one_way import BACK, THERE, UNKNOWN, Arrivals
 from crosswind.live.probe import Reply
 from crosswind.live.report.account import Account
+from crosswind.live.report.charts import loss_over_time
 from crosswind.live.report.history import History
-from crosswind.live.report.over_time import loss_over_time
 from crosswind.live.targets import Target
 from crosswind.live.views import Subject
 from crosswind.live.watch import ProbeWindow, Watch, WindowReport

@@ -50,7 +50,7 @@ def _forest(answer: Answer) -> Chart | None:
         rows.append(forest_row(name, case.effect, divisor, case.verdict, answer.statistic))
     nothing = 1.0 if is_ratio else 0.0
     margin = tuple(nothing if end is None else end / divisor for end in (answer.low, answer.high))
-    what = f"ratio, {what_of(answer)}, log scale" if is_ratio else f"difference, {what_of(answer)}, {unit}"
+    what = f"ratio, {what_of(answer)}" if is_ratio else f"difference, {what_of(answer)}, {unit}"
     drawing = forest(rows, what, (margin[0], margin[1]), log=is_ratio)
     left = len(pairs) - len(rows)
     return Chart("", drawing, (f"Shaded: the margin.{f' {left} more are in the table.' if left else ''}",))

@@ -16,9 +16,14 @@ from crosswind.live.lines import (
     variation_texts,
 )
 from crosswind.live.report.account import Account
-from crosswind.live.report.distribution import distribution_charts
-from crosswind.live.report.goodput import goodput_chart
-from crosswind.live.report.over_time import loss_over_time, reordering_over_time, rtt_over_time, variation_over_time
+from crosswind.live.report.charts import (
+    distribution_charts,
+    goodput_chart,
+    loss_over_time,
+    reordering_over_time,
+    rtt_over_time,
+    variation_over_time,
+)
 from crosswind.live.report.tables import (
     EXPECTED,
     events_table,

@@ -13,13 +13,11 @@ from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Roles, roles_of
 from crosswind.report.charts.style import (
     DASHES,
+    Along,
     Specification,
-    axis,
-    axis_title,
     inline,
     is_log,
     least_drawn,
-    scale_type,
     specification,
 )
 from crosswind.report.page import Chart, Panels
@@ -55,8 +53,7 @@ def distribution(name: str, result: Result, data: Sequence[CellData]) -> Panels:
     notes: tuple[str, ...] = ()
     if high > _FAR * top:
         notes, high = (f"At most {100 - 100 * _MOST:g} % of a cell's samples lie beyond the axis.",), top
-    scale = alt.Scale(type=scale_type(log=log), domain=[low, high], nice=False, zero=False)
-    x = alt.X("x:Q", title=axis_title(metric, unit, log=log), scale=scale, axis=axis(log=log))
+    x = Along.of(f"{metric.title}, {unit}", log=log, domain=[low, high], nice=False, zero=False).x("x")
     levels = [roles.level(roles.colour, cell.levels) for cell in drawn]
     colour = Colours(cell.levels for cell in data).by("colour", roles.colour, levels)
     dash = _dash(roles, drawn)

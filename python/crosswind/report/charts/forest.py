@@ -10,7 +10,7 @@ from crosswind.analysis.result import MEAN, LevelComparison, Result, StatisticCo
 from crosswind.catalog.metrics import METRICS, Metric
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
-from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, scale_type, specification
+from crosswind.report.charts.style import GREY, PALETTE, Along, Specification, colour_of, inline, specification, tips
 from crosswind.report.page import Chart, Panels
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.effects import named_level
@@ -66,7 +66,7 @@ def ratio_forest(rows: Sequence[ForestRow], metric: Metric) -> Specification:
     """A metric's ratios around 1, on a logarithmic axis."""
     statistics = list(dict.fromkeys(row.statistic for row in rows))
     of = f"ratio of {plural_of(statistics[0])}" if len(statistics) == 1 else "ratio"
-    return forest(rows, f"{metric.title.lower()}, {of}, log scale", (1.0, 1.0), log=True)
+    return forest(rows, f"{metric.title.lower()}, {of}", (1.0, 1.0), log=True)
 
 
 def cut_note(rows: Sequence[ForestRow]) -> str:
@@ -105,20 +105,17 @@ def forest(rows: Sequence[ForestRow], title: str, around: tuple[float, float], *
     shown = [replace(_within(row, *reach), comparison=labels[row.comparison]) for row in rows]
     verdicts = list(dict.fromkeys(row.verdict for row in shown))
     statistics = list(dict.fromkeys(row.statistic for row in shown))
-    colours = alt.Scale(domain=verdicts, range=[_COLOURS.get(verdict, _OTHER) for verdict in verdicts])
-    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=False, padding=12)
-    along = axis(log=log)
+    along = Along.of(title, log=log, zero=False, nice=False, padding=12)
     base = alt.Chart(inline(shown)).encode(
         y=alt.Y("comparison:N", title=None, sort=None, axis=row_axis()),
-        color=alt.Color("verdict:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
-        tooltip=[alt.Tooltip(f"{field}:N") for field in ("comparison", "statistic", "effect", "n", "verdict")],
+        color=colour_of("verdict", {verdict: _COLOURS.get(verdict, _OTHER) for verdict in verdicts}),
+        tooltip=tips("comparison", "statistic", "effect", "n", "verdict"),
     )
     if len(statistics) > 1:
         base = base.encode(yOffset=alt.YOffset("statistic:N", sort=statistics))
-    x = alt.X("value:Q", title=title, scale=scale, axis=along)
     layers = [
-        base.mark_rule(strokeWidth=2.2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=along), x2="high:Q"),
-        base.mark_point(size=70, filled=True, opacity=1).encode(x=x, shape=_shapes(statistics)),
+        base.mark_rule(strokeWidth=2.2).encode(x=along.x("low"), x2="high:Q"),
+        base.mark_point(size=70, filled=True, opacity=1).encode(x=along.x("value"), shape=_shapes(statistics)),
     ]
     each_px = 22 + 8 * len(statistics) if len(statistics) > 1 else 0
     height = rows_height(labels.values(), each_px=each_px)

@@ -22,14 +22,13 @@ from crosswind.report.charts.panels import (
 )
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
 from crosswind.report.charts.style import (
-    axis,
-    axis_title,
+    Along,
     below_edge,
     inline,
     is_log,
     least_drawn,
-    scale_type,
     specification,
+    tips,
 )
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import scale_of_metric
@@ -57,10 +56,9 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     floor = least_drawn(metric) if log else -math.inf
     factors = panel_factors([cell.levels for cell in cells], most)
     panels = into_panels(cells, factors, most)
-    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=not log, padding=10 if log else 0)
+    along = Along.of(f"{metric.title}, {unit}", log=log, zero=False, nice=not log, padding=10 if log else 0)
     if len(panels) > 1:
-        scale.domain = [max(min(known), floor) / divisor, max(known) / divisor]
-    along = _Along(axis_title(metric, unit, log=log), scale, axis(log=log))
+        along.scale.domain = [max(min(known), floor) / divisor, max(known) / divisor]
     colours, roles = Colours(cell.levels for cell in result.cells), roles_of(cell.levels for cell in cells)
     charts: list[Chart] = []
     for caption, members in panels[:MAX_PANELS]:
@@ -94,19 +92,6 @@ class _Mark:
     n: int | None = None
 
 
-@dataclass(frozen=True)
-class _Along:
-    """The axis along the cells."""
-
-    title: str
-    scale: alt.Scale
-    axis: alt.Axis
-
-    def of(self, field: str) -> alt.X:
-        """A field's place along it."""
-        return alt.X(f"{field}:Q", title=self.title, scale=self.scale, axis=self.axis)
-
-
 def _marks(cell: str, colour: str, estimates: MetricEstimates, few: Array | None, divisor: float) -> list[_Mark]:
     def scaled(value: float) -> float:
         # Six digits are finer than a pixel.
@@ -129,19 +114,17 @@ def _from(mark: _Mark, floor: float) -> _Mark:
     return replace(mark, value=max(mark.value, floor), low=low, high=high)
 
 
-def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> list[alt.Chart]:
+def _drawing(marks: Sequence[_Mark], along: Along, colour: alt.Color) -> list[alt.Chart]:
     # Named, because a cell without a mean is missing from the first layers.
     order = list(dict.fromkeys(mark.cell for mark in marks))
     base = alt.Chart(inline(marks)).encode(y=alt.Y("cell:N", title=None, sort=order, axis=row_axis()), color=colour)
-    x, low = along.of("value"), along.of("low")
-    numbers = [alt.Tooltip(f"{key}:Q") for key in ("value", "low", "high", "n")]
-    tips = [alt.Tooltip("cell:N"), alt.Tooltip("kind:N"), *numbers, alt.Tooltip("method:N")]
+    x, said = along.x("value"), tips("cell", "kind", "value:Q", "low:Q", "high:Q", "n:Q", "method")
     sample, mean, median = (base.transform_filter(f"datum.kind == '{kind}'") for kind in ("sample", "mean", "median"))
     return [
         sample.mark_point(shape="circle", size=34, opacity=0.85, filled=True).encode(x=x),
-        mean.mark_rule(strokeWidth=2.2).encode(x=low, x2="high:Q", tooltip=tips),
-        mean.mark_point(shape="circle", size=70, filled=True, opacity=1).encode(x=x, tooltip=tips),
-        median.mark_point(shape="stroke", angle=90, size=160, strokeWidth=2, opacity=1).encode(x=x, tooltip=tips),
+        mean.mark_rule(strokeWidth=2.2).encode(x=along.x("low"), x2="high:Q", tooltip=said),
+        mean.mark_point(shape="circle", size=70, filled=True, opacity=1).encode(x=x, tooltip=said),
+        median.mark_point(shape="stroke", angle=90, size=160, strokeWidth=2, opacity=1).encode(x=x, tooltip=said),
     ]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
+from crosswind.report.charts.style import PALETTE, Along, Specification, axis, colour_of, inline, specification, tips
 
 HAPPENED = {"dropped": PALETTE[1], "marked": PALETTE[8]}
 """Colours for the path's effects on packets."""
@@ -50,18 +50,14 @@ def lines_over_time(
     tooltip: Sequence[str] = (),
 ) -> Specification:
     """Args: colours: for every line and event; the legend has this order, in so many columns. tooltip: fields."""
-    x = alt.X("at:Q", title=time.title, scale=alt.Scale(domain=[0, time.end], nice=False), axis=axis(log=False))
-    colour = alt.Color(
-        "what:N",
-        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-        legend=alt.Legend(title=None, orient="top", columns=columns),
-    )
+    x = Along(time.title, alt.Scale(domain=[0, time.end], nice=False)).x("at")
+    colour = colour_of("what", colours, columns=columns)
     lines = (
         alt.Chart(inline(points))
         .mark_line(interpolate="step-after", strokeWidth=1.5)
         .encode(x=x, y=alt.Y("value:Q", title=unit, axis=axis(log=False)), color=colour)
     )
     if tooltip:
-        lines = lines.encode(tooltip=[alt.Tooltip(field) for field in tooltip])
+        lines = lines.encode(tooltip=tips(*tooltip))
     rules = alt.Chart(inline(time.moments)).mark_rule(opacity=time.opacity).encode(x=x, color=colour)
     return specification([rules, lines], _HEIGHT)

@@ -14,12 +14,11 @@ from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS
 from crosswind.report.charts.style import (
     GREY,
+    Along,
     Specification,
-    axis,
     dash_by_model,
     inline,
     is_log,
-    scale_type,
     specification,
 )
 from crosswind.report.page import Chart, Panels
@@ -114,13 +113,9 @@ def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str, 
     drawn = [*(point.value for point in points), *(predicted.value for predicted in curves)]
     values = [value for value in drawn if value > 0]
     log = is_log(values, _METRIC.unit, _METRIC.axis)
-    title = f"{_METRIC.title.lower()}, {unit}{', log scale' if log else ''}"
-    scale = alt.Scale(type=scale_type(log=log), nice=True)
-    losses = [point.loss for point in points]
-    log_x = is_log(losses, SHARE)
-    places = alt.Scale(type=scale_type(log=log_x), nice=False, padding=12)
-    x = alt.X("loss:Q", title=f"loss, %{', log scale' if log_x else ''}", scale=places, axis=axis(log=log_x))
-    y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
+    log_x = is_log([point.loss for point in points], SHARE)
+    x = Along.of("loss, %", log=log_x, nice=False, padding=12).x("loss")
+    y = Along.of(f"{_METRIC.title.lower()}, {unit}", log=log, nice=True).y("value")
     colour = colours.by("measured", _COLOUR_FACTOR, [point.measured for point in points])
     measured = alt.Chart(inline(points)).encode(x=x, color=colour)
     layers = [

@@ -17,12 +17,12 @@ from crosswind.report.charts.style import (
     GREY,
     LEAST_TIME_NS,
     PALETTE,
+    Along,
     Specification,
-    axis,
     inline,
     is_log,
-    scale_type,
     specification,
+    tips,
 )
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import count
@@ -180,27 +180,17 @@ def _drawing(
         for period in periods
     ]
     scale = alt.Scale(domain=[0, end_ns / along_divisor], nice=False, padding=6)
-    due = f"due, {along_unit} after the first packet"
-
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", title=due, scale=scale, axis=axis(log=False))
-
-    height = alt.Y(
-        "time:Q",
-        title=f"time, {unit}{', log scale' if log else ''}",
-        scale=alt.Scale(
-            type=scale_type(log=log), domain=_domain(times or [LEAST_TIME_NS], divisor, log=log), nice=False
-        ),
-        axis=axis(log=log),
-    )
-    tips = [alt.Tooltip("colour:N"), alt.Tooltip("repetition:Q"), alt.Tooltip("due:Q"), alt.Tooltip("time:Q")]
-    points = alt.Chart(inline(marks)).encode(x=x("due"), color=colour, tooltip=tips)
-    shaded = alt.Chart(inline(shades)).encode(x=x("begin"))
+    along = Along(f"due, {along_unit} after the first packet", scale)
+    domain = _domain(times or [LEAST_TIME_NS], divisor, log=log)
+    height = Along.of(f"time, {unit}", log=log, domain=domain, nice=False).y("time")
+    said = tips("colour", "repetition:Q", "due:Q", "time:Q")
+    points = alt.Chart(inline(marks)).encode(x=along.x("due"), color=colour, tooltip=said)
+    shaded = alt.Chart(inline(shades)).encode(x=along.x("begin"))
     firsts = list({shade.name: shade for shade in reversed(shades)}.values())[::-1]
     names = [
         alt.Chart(inline(firsts[row :: len(_NAMES_AT)]))
         .mark_text(align="left", baseline="top", dx=3, color=GREY)
-        .encode(x=x("begin"), y=alt.value(at), text="name:N")
+        .encode(x=along.x("begin"), y=alt.value(at), text="name:N")
         for row, at in enumerate(_NAMES_AT)
         if firsts[row:]
     ]
@@ -209,7 +199,7 @@ def _drawing(
             shaded.mark_rect(color=GREY, clip=True).encode(
                 x2="end:Q",
                 opacity=alt.condition("datum.certain", alt.value(0.25), alt.value(0.12)),
-                tooltip=[alt.Tooltip("name:N"), alt.Tooltip("begin:Q"), alt.Tooltip("end:Q")],
+                tooltip=tips("name", "begin:Q", "end:Q"),
             ),
             *names,
             points.transform_filter("isValid(datum.time)")

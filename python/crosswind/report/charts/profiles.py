@@ -10,7 +10,7 @@ from crosswind.analysis.counters import messages_of
 from crosswind.analysis.result import CellResult, Result
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into_panels, panel_factors, row_levels
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
-from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
+from crosswind.report.charts.style import PALETTE, Specification, axis, colour_of, inline, specification, tips
 from crosswind.report.page import Chart, Panels
 from crosswind.report.tables.profiles import hosts_of, profile_parts
 from crosswind.report.text.format import count_range, percent
@@ -66,16 +66,16 @@ def _bars(cell: CellResult, own: Mapping[str, str], parts: Sequence[str], diviso
 
 
 def _drawing(bars: Sequence[_Bar], parts: Sequence[str], unit: str) -> Specification:
-    colours = alt.Scale(domain=parts, range=[PALETTE[index % len(PALETTE)] for index in range(len(parts))])
+    colours = {part: PALETTE[index % len(PALETTE)] for index, part in enumerate(parts)}
     drawing = (
         alt.Chart(inline(bars))
         .mark_bar()
         .encode(
             y=alt.Y("bar:N", title=None, sort=None, axis=row_axis()),
             x=alt.X("time:Q", title=f"processor time of a message, {unit}", axis=axis(log=False)),
-            color=alt.Color("part:N", scale=colours, legend=alt.Legend(title=None, orient="top", columns=4)),
+            color=colour_of("part", colours, columns=4),
             order=alt.Order("order:Q"),
-            tooltip=[alt.Tooltip(f"{name}:N") for name in ("bar", "part", "share", "n")] + [alt.Tooltip("time:Q")],
+            tooltip=tips("bar", "part", "share", "n", "time:Q"),
         )
     )
     return specification(drawing, rows_height((bar.bar for bar in bars), frame_px=90))

@@ -14,7 +14,7 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import LevelComparison, Result
 from crosswind.catalog.metrics import METRICS
 from crosswind.report.charts.panels import MAX_PANELS
-from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, specification
+from crosswind.report.charts.style import GREY, PALETTE, Along, Specification, inline, specification, tips
 from crosswind.report.page import Chart, Panels
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.format import factor_and_level, interval, level_text, levels, scale_of, with_unit
@@ -120,15 +120,14 @@ def _mark(quantile: float, made: Interval, divisor: float, unit: str) -> _Shift:
 
 
 def _drawing(marks: Sequence[_Shift], unit: str) -> Specification:
-    x = alt.X("quantile:Q", title="quantile, %", scale=alt.Scale(domain=[0, 100]), axis=axis(log=False))
+    x = Along("quantile, %", alt.Scale(domain=[0, 100])).x("quantile")
     y = alt.Y("shift:Q", title=f"shift, {unit}", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=5))
-    tips = [alt.Tooltip("quantile:Q"), alt.Tooltip("effect:N")]
-    base = alt.Chart(inline(marks)).encode(x=x)
+    base, said = alt.Chart(inline(marks)).encode(x=x), tips("quantile:Q", "effect")
     layers = [
         alt.Chart(inline([_Zero()])).mark_rule(color=GREY, strokeDash=[4, 3]).encode(y="shift:Q"),
         base.mark_area(color=PALETTE[0], opacity=0.18).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
         base.mark_line(color=PALETTE[0], strokeWidth=1.8).encode(y=y),
-        base.mark_point(color=PALETTE[0], size=50, filled=True, opacity=1).encode(y=y, tooltip=tips),
+        base.mark_point(color=PALETTE[0], size=50, filled=True, opacity=1).encode(y=y, tooltip=said),
     ]
     return specification(layers, 240)
 

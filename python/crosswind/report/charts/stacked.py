@@ -11,7 +11,17 @@ from crosswind.catalog.metrics import phases_of
 from crosswind.catalog.spent import GROUPS
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into_panels, row_levels, separating
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
-from crosswind.report.charts.style import GREY, LOG_SPREAD, PALETTE, Specification, axis, inline, specification
+from crosswind.report.charts.style import (
+    GREY,
+    LOG_SPREAD,
+    PALETTE,
+    Along,
+    Specification,
+    colour_of,
+    inline,
+    specification,
+    tips,
+)
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import NOTHING, count_range, interval
 from crosswind.text.quantities import TIME
@@ -112,17 +122,16 @@ def _mean(cell: CellResult, part: Stratum, divisor: float) -> str:
 
 def _drawing(bars: Sequence[_Bar], colours: Mapping[str, str], title: str, scale: alt.Scale) -> Specification:
     shown = {bar.part for bar in bars}
-    colours = {part: colour for part, colour in colours.items() if part in shown}
-    colour_scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    colour = colour_of("part", {part: colour for part, colour in colours.items() if part in shown})
     drawing = (
         alt.Chart(inline(bars))
         .mark_bar()
         .encode(
             y=alt.Y("cell:N", title=None, sort=None, axis=row_axis()),
-            x=alt.X("mean:Q", title=title, scale=scale, axis=axis(log=False)),
-            color=alt.Color("part:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top")),
+            x=Along(title, scale).x("mean"),
+            color=colour,
             order=alt.Order("order:Q"),
-            tooltip=[alt.Tooltip(f"{name}:N") for name in ("cell", "part", "estimate", "n")],
+            tooltip=tips("cell", "part", "estimate", "n"),
         )
     )
     return specification(drawing, rows_height(bar.cell for bar in bars))

@@ -5,7 +5,8 @@ dark page too; the others are for factors with many levels. A second factor is s
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
@@ -56,11 +57,6 @@ def below_edge(least: float) -> str:
     return f"Values below {quantity(least, TIME.name)} are drawn at the edge."
 
 
-def axis_title(metric: Metric, unit: str, *, log: bool) -> str:
-    """An axis's title: metric, unit, and whether it is logarithmic."""
-    return f"{metric.title}, {unit}{', log scale' if log else ''}"
-
-
 def scale_type(*, log: bool) -> Literal["log", "linear"]:
     """Vega-Lite's name for a scale."""
     return "log" if log else "linear"
@@ -79,6 +75,48 @@ def axis(*, log: bool) -> alt.Axis:
         tickCount=LOG_TICKS,
         gridOpacity=between,
     )
+
+
+@dataclass(frozen=True)
+class Along:
+    """An axis with numbers, and its fields' places along it."""
+
+    title: str
+    scale: alt.Scale
+    log: bool = False
+
+    @classmethod
+    def of(cls, title: str, *, log: bool, **scale: Any) -> "Along":
+        """Args: title: without its scale. scale: as of alt.Scale."""
+        return cls(f"{title}{', log scale' if log else ''}", alt.Scale(type=scale_type(log=log), **scale), log)
+
+    def x(self, field: str) -> alt.X:
+        """A field across."""
+        return alt.X(f"{field}:Q", title=self.title, scale=self.scale, axis=axis(log=self.log))
+
+    def y(self, field: str) -> alt.Y:
+        """A field upwards."""
+        return alt.Y(f"{field}:Q", title=self.title, scale=self.scale, axis=axis(log=self.log))
+
+
+def colour_of(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color:
+    """Each value's colour. Args: legend: as of alt.Legend; above the chart, without a title."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(title=None, orient="top", **legend))
+
+
+def colours_shown(field: str, colours: Mapping[str, str], shown: Collection[str], **legend: Any) -> alt.Color:
+    """As `colour_of`, for the values shown; without a legend for a single one."""
+    chosen = {value: colour for value, colour in colours.items() if value in shown}
+    colour = colour_of(field, chosen, **legend)
+    if len(chosen) < 2:
+        colour.legend = None
+    return colour
+
+
+def tips(*fields: str) -> list[alt.Tooltip]:
+    """What a mark says of itself: fields, as words unless their kind is given ("n:Q")."""
+    return [alt.Tooltip(field if ":" in field else f"{field}:N") for field in fields]
 
 
 def dash_by_model(titles: Iterable[str]) -> alt.StrokeDash:

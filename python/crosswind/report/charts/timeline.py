@@ -9,7 +9,7 @@ import altair as alt
 from crosswind.catalog.explained import Piece, Timed
 from crosswind.catalog.spent import GROUPS
 from crosswind.report.charts.stacked import COLOURS
-from crosswind.report.charts.style import Specification, axis, inline, specification
+from crosswind.report.charts.style import Along, Specification, colour_of, inline, specification, tips
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.explained import packet_name
 from crosswind.report.text.format import quantity
@@ -102,18 +102,12 @@ def _drawing(lines: Sequence[_Line], whole: float, unit: str) -> Specification:
         .encode(
             x=alt.X("x:Q", title=None, scale=alt.Scale(domain=[-0.05, 1.05], nice=False), axis=hosts),
             x2="x2:Q",
-            y=alt.Y(
-                "at:Q", title=f"time, {unit}", scale=alt.Scale(domain=[whole, 0], nice=False), axis=axis(log=False)
-            ),
+            y=Along(f"time, {unit}", alt.Scale(domain=[whole, 0], nice=False)).y("at"),
             y2="until:Q",
-            color=alt.Color(
-                "group:N",
-                scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-                legend=alt.Legend(title=None, orient="top", columns=2),
-            ),
+            color=colour_of("group", colours, columns=2),
             strokeWidth=alt.condition("datum.kind == 'wait'", alt.value(7), alt.value(2)),
             strokeDash=alt.condition("datum.kind == 'lost'", alt.value([4, 3]), alt.value([1, 0])),
-            tooltip=[alt.Tooltip(f"{name}:N") for name in ("what", "takes")],
+            tooltip=tips("what", "takes"),
         )
     )
     return specification(drawing, _HEIGHT)

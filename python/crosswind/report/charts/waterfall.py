@@ -9,7 +9,16 @@ import polars as pl
 from crosswind.analysis.cells import CellData
 from crosswind.cell.record import CellRun
 from crosswind.report.charts.panels import MAX_PANELS
-from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, axis, inline, specification
+from crosswind.report.charts.style import (
+    LOG_SPREAD,
+    PALETTE,
+    Along,
+    Specification,
+    colour_of,
+    inline,
+    specification,
+    tips,
+)
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import count, levels, quantity
 from crosswind.text.quantities import TIME
@@ -107,18 +116,16 @@ def _drawing(page: MedianPage, end_ns: float) -> Specification:
     divisor, unit = TIME.scale_for([end_ns])
     spans = [replace(span, begin=span.begin / divisor, end=span.end / divisor) for span in spans_of(page)]
     order = list(dict.fromkeys(span.object for span in spans))
-    colours = alt.Scale(domain=[span.name for span in _SPANS], range=[span.colour for span in _SPANS])
-    along = alt.Scale(domain=[0, end_ns / divisor], nice=True)
-    fields = ("object:N", "span:N", "connection:N", "bytes:Q", "begin:Q", "end:Q")
+    along = Along(f"since the page was asked for, {unit}", alt.Scale(domain=[0, end_ns / divisor], nice=True))
     drawing = (
         alt.Chart(inline(spans))
         .mark_bar(height={"band": 0.7})
         .encode(
             y=alt.Y("object:N", title=None, sort=order, axis=alt.Axis(grid=False)),
-            x=alt.X("begin:Q", title=f"since the page was asked for, {unit}", scale=along, axis=axis(log=False)),
+            x=along.x("begin"),
             x2="end:Q",
-            color=alt.Color("span:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
-            tooltip=[alt.Tooltip(field) for field in fields],
+            color=colour_of("span", {span.name: span.colour for span in _SPANS}),
+            tooltip=tips("object", "span", "connection", "bytes:Q", "begin:Q", "end:Q"),
         )
     )
     return specification(drawing, 60 + 14 * len(order))

@@ -1,4 +1,4 @@
-"""Charts over time."""
+"""A page's charts: loss and times over time, the distribution of round trips, TCP's throughput."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,28 @@ from dataclasses import dataclass
 import altair as alt
 import numpy as np
 
-from crosswind.live.lines import estimate_text
+from crosswind.live.lines import estimate_text, goodput_text
 from crosswind.live.report.account import Account
 from crosswind.live.report.history import WindowPeriod
 from crosswind.live.summary import Summary
-from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, is_log, scale_type, specification
+from crosswind.report.charts.distributions import CURVE_POINTS, curve
+from crosswind.report.charts.rows import row_axis, row_labels, rows_height
+from crosswind.report.charts.style import (
+    GREY,
+    PALETTE,
+    Along,
+    Specification,
+    colours_shown,
+    inline,
+    is_log,
+    specification,
+    tips,
+)
 from crosswind.report.page import Chart
-from crosswind.report.text.format import count, count_of, number, scale_of
+from crosswind.report.text.format import count, count_of, number, quantity, scale_of
+from crosswind.stats.arrays import Array
 from crosswind.stats.estimate import Interval
-from crosswind.text.quantities import TIME
+from crosswind.text.quantities import RATE, TIME
 
 PROBE = "a probe"
 MOST_DOTS = 1500
@@ -216,25 +229,19 @@ def _drawing(account: Account, marks: Sequence[Mark], title: str, *, from_zero: 
     _, unit = time_scale(account)
     known = [end for mark in marks for end in (mark.low, mark.value, mark.high)]
     log = not from_zero and is_log(known, TIME)
-    scale = alt.Scale(type=scale_type(log=log), zero=from_zero, nice=True)
+    upwards = Along.of(title, log=log, zero=from_zero, nice=True)
     along = alt.Scale(domain=[0, account.time_ns / time_scale(account)[0]], nice=False)
-    shown = f"{title}, log scale" if log else title
-    kinds = [kind for kind in _COLOURS if any(mark.what == kind for mark in marks)]
-    colours = alt.Scale(domain=kinds, range=[_COLOURS[kind] for kind in kinds])
-    legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
     base = alt.Chart(inline(marks)).encode(
-        x=alt.X("at:Q", title=f"time since the start, {unit}", scale=along, axis=axis(log=False)),
-        color=alt.Color("what:N", scale=colours, legend=legend),
-        tooltip=[alt.Tooltip(f"{field}:N") for field in ("what", "window", "estimate", "n")],
+        x=Along(f"time since the start, {unit}", along).x("at"),
+        color=colours_shown("what", _COLOURS, {mark.what for mark in marks}, symbolOpacity=1),
+        tooltip=tips("what", "window", "estimate", "n"),
     )
-    y = alt.Y("value:Q", title=shown, scale=scale, axis=axis(log=log))
+    y = upwards.y("value")
     windows = base.transform_filter(f"datum.what != '{PROBE}'")
     layers = [
         *_happened(account),
         base.transform_filter(f"datum.what == '{PROBE}'").mark_point(size=9, filled=True, opacity=0.4).encode(y=y),
-        windows.mark_rule(strokeWidth=1.8).encode(
-            y=alt.Y("low:Q", title=shown, scale=scale, axis=axis(log=log)), y2="high:Q"
-        ),
+        windows.mark_rule(strokeWidth=1.8).encode(y=upwards.y("low"), y2="high:Q"),
         windows.mark_point(size=44, filled=True, opacity=1).encode(y=y),
     ]
     return specification(layers, _HEIGHT)
@@ -259,3 +266,193 @@ def _notes(account: Account, more: str = "") -> tuple[str, ...]:
     outages = " Shaded: outages." if account.outages else ""
     others = " Dashed: other events, listed below." if moments(account) else ""
     return (f"{HOW_TO_READ}.{each}{outages}{others} {more}".strip(),)
+
+
+_BINS = 41
+_MOST, _FAR = 0.99, 3
+"""A linear axis three times longer than the 99 % quantile ends there."""
+
+
+@dataclass(frozen=True)
+class _Bin:
+    """So many round trips are at least `begin` and less than `end`."""
+
+    begin: float
+    end: float
+    n: int
+    from_to: str
+
+
+@dataclass(frozen=True)
+class _Step:
+    """`share` percent of the round trips are `x` or less."""
+
+    x: float
+    share: float
+    text: str
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Where both charts begin and end, in `unit`."""
+
+    low: float
+    high: float
+    unit: str
+    log: bool
+
+    def x(self, field: str) -> alt.X:
+        ends = [self.low, self.high]
+        return Along.of(f"round-trip time, {self.unit}", log=self.log, domain=ends, nice=False, zero=False).x(field)
+
+
+def distribution_charts(account: Account) -> list[Chart]:
+    """A histogram and the empirical distribution function; none without an answer."""
+    answered = account.part.answered
+    if not answered.size:
+        return []
+    divisor, unit = scale_of([float(np.median(answered))], "ns")
+    values = np.sort(answered) / divisor
+    along = _axis(values, unit)
+    beyond = int((values > along.high).sum())
+    note = f"{count_of(beyond, 'round trip')} of {count(values.size)} {'is' if beyond == 1 else 'are'} beyond the axis."
+    notes = (note,) if beyond else ()
+    return [
+        Chart(f"Histogram, n = {count(values.size)}", _histogram(values, along), notes),
+        Chart(f"Distribution function, n = {count(values.size)}", _function(values, along), notes),
+    ]
+
+
+def _axis(values: Array, unit: str) -> _Axis:
+    low, high, most = float(values[0]), float(values[-1]), float(np.quantile(values, _MOST))
+    if is_log(map(float, values), TIME):
+        return _Axis(low * 0.9, high * 1.1, unit, log=True)
+    top = most if high > _FAR * most else high
+    # Equal round trips stand in the middle of an axis.
+    margin = 0.03 * (top - low) or 0.05 * top or 1.0
+    return _Axis(max(0.0, low - margin), top + margin, unit, log=False)
+
+
+def _histogram(values: Array, along: _Axis) -> dict[str, object]:
+    spaced = np.geomspace if along.log else np.linspace
+    edges = spaced(along.low, along.high, _BINS + 1)
+    counts, _ = np.histogram(values, bins=edges)
+    bins = [
+        _Bin(float(begin), float(end), int(n), f"{number(float(begin))} to {number(float(end))} {along.unit}")
+        for begin, end, n in zip(edges[:-1], edges[1:], counts, strict=True)
+        if n
+    ]
+    drawing = (
+        alt.Chart(inline(bins))
+        .mark_bar(binSpacing=1)
+        .encode(
+            x=along.x("begin"),
+            x2="end:Q",
+            y=alt.Y("n:Q", title="round trips", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6, tickMinStep=1)),
+            y2=alt.datum(0),
+            tooltip=tips("from_to", "n:Q"),
+        )
+    )
+    return specification(drawing, _HEIGHT)
+
+
+def _function(values: Array, along: _Axis) -> dict[str, object]:
+    points, shares = curve(values, CURVE_POINTS)
+    steps = [
+        _Step(round(float(x), 6), round(100 * float(share), 3), f"{number(float(x))} {along.unit}")
+        for x, share in zip(points, shares, strict=True)
+    ]
+    drawing = (
+        alt.Chart(inline(steps))
+        .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
+        .encode(
+            x=along.x("x"),
+            y=alt.Y("share:Q", title="share of round trips, %", scale=alt.Scale(domain=[0, 100])),
+            order=alt.Order("share:Q"),
+            tooltip=[alt.Tooltip("text:N"), alt.Tooltip("share:Q", title="%")],
+        )
+    )
+    return specification(drawing, _HEIGHT)
+
+
+_EXPECTED, _MEASURED = "expected", "measured"
+_GOODPUT_COLOURS = {_EXPECTED: PALETTE[0], _MEASURED: PALETTE[1]}
+_AT_LEAST = "A line without a dot begins at the model's minimum, because no loss was seen."
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A model, or a transfer. value: None where only a limit is known. low, high: the value, or the other limit."""
+
+    row: str
+    source: str
+    value: float | None
+    low: float
+    high: float
+    text: str
+    n: int
+
+
+def goodput_chart(account: Account) -> Chart | None:
+    """A row for each; None where nothing has a rate."""
+    rates = list(_rates(account))
+    known = [end for rate in rates for end in rate.ends if end is not None]
+    if not known:
+        return None
+    divisor, unit = scale_of(known, "bit/s")
+    most = max(known)
+    rows = [_row(rate, divisor, most) for rate in rates]
+    log = is_log(known, RATE)
+    labels = row_labels(row.row for row in rows)
+    title, room = f"goodput of one TCP flow, {unit}", 10 if log else 0
+    along = Along.of(title, log=log, zero=not log, nice=not log, padding=room)
+    base = alt.Chart(inline(rows)).encode(
+        y=alt.Y("row:N", title=None, sort=None, axis=row_axis()),
+        color=colours_shown("source", _GOODPUT_COLOURS, {row.source for row in rows}),
+        tooltip=tips("row", "text", "n"),
+    )
+    layers = [
+        base.mark_rule(strokeWidth=2.2).encode(x=along.x("low"), x2="high:Q"),
+        base.transform_filter("isValid(datum.value)")
+        .mark_point(size=80, filled=True, opacity=1)
+        .encode(x=along.x("value")),
+    ]
+    notes = (_AT_LEAST,) if any(row.value is None for row in rows) else ()
+    return Chart("", specification(layers, rows_height(labels.values())), notes)
+
+
+@dataclass(frozen=True)
+class _Rate:
+    """A row's rate, bit/s. ends: value, low and high, each None if unknown."""
+
+    name: str
+    source: str
+    ends: tuple[float | None, float | None, float | None]
+    text: str
+    n: int
+
+
+def _rates(account: Account) -> Iterator[_Rate]:
+    for expectation in account.expectations:
+        goodput = expectation.goodput
+        ends = (goodput.value, goodput.low, goodput.high)
+        if expectation.unit == "bit/s" and any(end is not None for end in ends):
+            yield _Rate(expectation.title, _EXPECTED, ends, goodput_text(goodput), goodput.n)
+    for measured in account.subject.measured:
+        rate = measured.goodput.value
+        text = f"{quantity(rate, 'bit/s')}, one transfer"
+        yield _Rate(f"TCP, {measured.direction}", _MEASURED, (rate, None, None), text, measured.goodput.n)
+
+
+def _row(rate: _Rate, divisor: float, most: float) -> _Row:
+    """Args: most: the largest rate, where lines with an open end stop."""
+    value, low, high = rate.ends
+    begin = next(end for end in (low, value, high) if end is not None)
+    stop = next((end for end in (high, value) if end is not None), most)
+    begin, stop = (_six_digits(end / divisor) for end in (begin, stop))
+    shown = None if value is None else _six_digits(value / divisor)
+    return _Row(rate.name, rate.source, shown, begin, stop, rate.text, rate.n)
+
+
+def _six_digits(value: float) -> float:
+    return float(f"{value:.6g}")
