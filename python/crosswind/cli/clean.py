@@ -77,7 +77,7 @@ def command(*, named: tuple[Path, ...], unfinished: bool, older_than: str | None
     use, or a directory that is not a run.
     """
     age = None if older_than is None else _age(older_than)
-    runs = _named(named) if named else _all_runs()
+    runs = _named(named) if named else list_runs(DEFAULT_ROOT) if DEFAULT_ROOT.exists() else []
     if not (named or unfinished or age is not None or leftovers):
         _offer(plain_console(), runs)
         return 0
@@ -102,10 +102,6 @@ def command(*, named: tuple[Path, ...], unfinished: bool, older_than: str | None
         removal.carry_out()
     click.echo(f"removed {_sum(current)}" if current else "nothing was removed", err=True)
     return 0
-
-
-def _all_runs() -> list[Listed]:
-    return list_runs(DEFAULT_ROOT) if DEFAULT_ROOT.exists() else []
 
 
 def _named(named: Sequence[Path]) -> list[Listed]:

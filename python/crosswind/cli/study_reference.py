@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from crosswind.catalog import Carrier, Key, KeyType, Transport, catalog
+from crosswind.catalog import Carrier, Key, KeyType, catalog
 from crosswind.decisions.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
 from crosswind.findings.published.arithmetic import FUNCTIONS
 from crosswind.peers.registry import peer_names
@@ -19,6 +19,8 @@ from crosswind.study.network_columns import besides, network_columns
 from crosswind.study.networks import NETWORKS
 from crosswind.study.number_types import number_text, range_of
 from crosswind.text.sections import fill_sections
+
+_CARRIERS = {Carrier.TCP: "TCP", Carrier.UDP: "UDP", Carrier.QUIC: "QUIC"}
 
 
 def with_tables(page: str) -> str:
@@ -70,7 +72,12 @@ def host_table() -> str:
 def workload_table() -> str:
     """Each kind of workload: what it does, what one sample of it is, which keys it takes."""
     rows = [
-        (f"`{kind}`", workload.help, workload.sample, ", ".join(f"`{key.study}`" for key in _own_keys(kind)))
+        (
+            f"`{kind}`",
+            workload.help,
+            workload.sample,
+            ", ".join(f"`{key.study}`" for key in _in_order("workload", catalog().workloads[kind].keys)),
+        )
         for kind, workload in catalog().workloads.items()
     ]
     return _table(("`kind`", "does", "one sample is", "keys"), rows)
@@ -93,7 +100,7 @@ def key_table() -> str:
 def transport_table() -> str:
     """Every transport, what it runs over, what it costs to set up, and which workloads it carries."""
     rows = [
-        (f"`{name}`", transport.summary, _carrier(transport), "TLS 1.3" if transport.secure else "",
+        (f"`{name}`", transport.summary, _CARRIERS[transport.carrier], "TLS 1.3" if transport.secure else "",
          str(transport.setup_round_trips), _runs(name))
         for name, transport in catalog().transports.items()
     ]  # fmt: skip
@@ -156,17 +163,9 @@ TABLES: Mapping[str, Callable[[], str]] = {
 """Every table by the name in its marker."""
 
 
-def _own_keys(kind: str) -> list[Key]:
-    return _in_order("workload", catalog().workloads[kind].keys)
-
-
 def _in_order(section: str, keys: Iterable[Key]) -> list[Key]:
     order = list(SETTINGS)
     return sorted(keys, key=lambda key: order.index(f"{section}.{key.study}"))
-
-
-def _carrier(transport: Transport) -> str:
-    return {Carrier.TCP: "TCP", Carrier.UDP: "UDP", Carrier.QUIC: "QUIC"}[transport.carrier]
 
 
 def _runs(name: str) -> str:

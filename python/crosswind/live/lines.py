@@ -148,7 +148,7 @@ def goodput_text(goodput: Interval, in_unit: str = "bit/s") -> str:
     texts = {
         name: short_number(getattr(goodput, name) / scale)
         for name in ("value", "low", "high")
-        if _is_known(goodput, name)
+        if getattr(goodput, name) is not None
     }
     if not texts:
         return f"{NOTHING} ({goodput.reason})" if goodput.reason else NOTHING
@@ -157,10 +157,6 @@ def goodput_text(goodput: Interval, in_unit: str = "bit/s") -> str:
     if "low" in texts and "high" in texts:
         return f"{texts['value']} [{texts['low']}, {texts['high']}] {unit}"
     return f"{texts['value']} {unit} ({_bound(texts) if len(texts) > 1 else 'no interval'})"
-
-
-def _is_known(estimate: Interval, name: str) -> bool:
-    return getattr(estimate, name) is not None
 
 
 def _bound(texts: dict[str, str]) -> str:

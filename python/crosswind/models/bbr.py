@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from crosswind.models.model import Model, known, link_and_window, of_transfers, window_of
+from crosswind.models.model import Model, known, link_and_window, of_transfers, other_control, window_of
 from crosswind.models.numbers import Numbers, reals, require, single
 from crosswind.models.situation import Situation
 
@@ -42,10 +42,6 @@ def bbr(
     return single(np.minimum((1 - p) * link, limit))
 
 
-def _applies(cell: Situation) -> bool:
-    return of_transfers(cell) and cell.rate_bps is not None
-
-
 def _predicted(cell: Situation) -> float:
     return float(
         bbr(
@@ -59,9 +55,7 @@ def _predicted(cell: Situation) -> float:
 
 
 def _violated(cell: Situation) -> list[str]:
-    broken = []
-    if not cell.congestion_control.startswith("bbr"):
-        broken.append(f"the model describes BBR, not {cell.congestion_control}")
+    broken = other_control(cell, "bbr")
     if cell.loss >= 0.15:
         broken.append(
             f"{100 * cell.loss:.3g} % of loss is near or above {100 * CLIFF_LOSS:.3g} %, "
@@ -77,7 +71,7 @@ MODEL = Model(
     metric="goodput",
     assumptions="a long BBR flow of version 1 that is alone on its link",
     valid_range="loss up to 15 %",
-    applies=_applies,
+    applies=lambda cell: of_transfers(cell) and cell.rate_bps is not None,
     predicted=_predicted,
     violated=_violated,
     without_loss=link_and_window,

@@ -63,10 +63,6 @@ def _violated(cell: Situation) -> list[str]:
     return broken
 
 
-def _predicted(cell: Situation) -> float:
-    return float(caia(cell.size_bytes or 0, cell.rate_bps or 0, cell.loss)) * 1e9
-
-
 MODEL = Model(
     name="caia",
     title="CAIA exponential",
@@ -75,6 +71,6 @@ MODEL = Model(
     assumptions="the hosts and the path of the report",
     valid_range="5 kB to 20 MB, 1.5 to 25 Mbit/s, up to 10 % loss, a round trip of 1 ms",
     applies=lambda cell: of_sized_transfers(cell) and cell.rate_bps is not None,
-    predicted=_predicted,
+    predicted=lambda cell: float(caia(cell.size_bytes or 0, cell.rate_bps or 0, cell.loss)) * 1e9,
     violated=_violated,
 )

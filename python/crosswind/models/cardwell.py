@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from crosswind.models.model import Model, known, of_sized_transfers, window_of
+from crosswind.models.model import Model, known, of_sized_transfers, other_control, too_lossy, window_of
 from crosswind.models.numbers import Numbers, reals, require, single
 from crosswind.models.pftk import backoff, pftk_goodput, timeout_share
 from crosswind.models.situation import Situation
@@ -90,13 +90,10 @@ def _violated(cell: Situation) -> list[str]:
     broken = []
     if cell.rate_bps is not None:
         broken.append("the model knows no link rate: what the link takes for all packets is the least that is shown")
-    if cell.congestion_control != "reno":
-        broken.append(f"the model describes Reno, not {cell.congestion_control}")
+    broken += other_control(cell, "reno")
     if cell.sack and cell.loss > 0:
         broken.append("the model has no selective ACKs: it counts more timeouts than there are")
-    if cell.loss > 0.05:
-        broken.append(f"{100 * cell.loss:.3g} % of loss is above the 5 % up to which its PFTK was mostly checked")
-    return broken
+    return broken + too_lossy(cell, 0.05, "the 5 % up to which its PFTK was mostly checked")
 
 
 MODEL = Model(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from crosswind.models.model import Model, known, link_and_window, of_transfers, window_of
+from crosswind.models.model import Model, known, link_and_window, of_transfers, other_control, too_lossy, window_of
 from crosswind.models.numbers import Numbers, reals, require, single
 from crosswind.models.situation import Situation
 
@@ -38,20 +38,11 @@ def cubic(mss_bytes: Numbers, rtt_s: Numbers, loss: Numbers, *, window_segments:
 
 
 def _violated(cell: Situation) -> list[str]:
-    broken = []
-    if cell.congestion_control != "cubic":
-        broken.append(f"the model describes CUBIC, not {cell.congestion_control}")
-    if cell.loss > 0.01:
-        broken.append(
-            f"{100 * cell.loss:.3g} % of loss is above 1 %: there timeouts matter most, which the model leaves out"
-        )
+    broken = other_control(cell, "cubic")
+    broken += too_lossy(cell, 0.01, "1 %: there timeouts matter most, which the model leaves out")
     if math.sqrt(1.5 / cell.loss) >= cubic_window(known(cell.rtt_s), cell.loss):
         broken.append("CUBIC is in its Reno-friendly region here: the formula is Reno's")
     return broken
-
-
-def _predicted(cell: Situation) -> float:
-    return float(cubic(cell.mss_bytes, known(cell.rtt_s), cell.loss, window_segments=window_of(cell)))
 
 
 MODEL = Model(
@@ -62,7 +53,7 @@ MODEL = Model(
     assumptions="a long CUBIC flow, evenly spaced losses, all repaired without a timeout",
     valid_range="loss above 0 and up to 1 %",
     applies=of_transfers,
-    predicted=_predicted,
+    predicted=lambda cell: float(cubic(cell.mss_bytes, known(cell.rtt_s), cell.loss, window_segments=window_of(cell))),
     violated=_violated,
     without_loss=link_and_window,
 )

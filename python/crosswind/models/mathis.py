@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from crosswind.models.model import Model, known, link_and_window, of_transfers, window_of
+from crosswind.models.model import Model, known, link_and_window, of_transfers, other_control, too_lossy, window_of
 from crosswind.models.numbers import Numbers, reals, require
 from crosswind.models.situation import Situation
 
@@ -40,15 +40,8 @@ def mathis(
 
 
 def _violated(cell: Situation) -> list[str]:
-    broken = []
-    if cell.loss > VALID_LOSS:
-        broken.append(
-            f"{100 * cell.loss:.3g} % of loss is above {100 * VALID_LOSS:.3g} %: "
-            "there timeouts matter most, which the law leaves out"
-        )
-    if cell.congestion_control != "reno":
-        broken.append(f"the law describes Reno, not {cell.congestion_control}")
-    return broken
+    why = f"{100 * VALID_LOSS:.3g} %: there timeouts matter most, which the law leaves out"
+    return too_lossy(cell, VALID_LOSS, why) + other_control(cell, "reno", what="law")
 
 
 def _model(name: str, title: str, c: float) -> Model:

@@ -81,6 +81,18 @@ def window_of(cell: Situation) -> float:
     return cell.window_segments or math.inf
 
 
+def other_control(cell: Situation, control: str, *, what: str = "model") -> list[str]:
+    """The assumption broken by another congestion control, if so. Args: what: describes it."""
+    names, here = {"reno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}, cell.congestion_control
+    is_it = here.startswith("bbr") if control == "bbr" else here == control
+    return [] if is_it else [f"the {what} describes {names[control]}, not {here}"]
+
+
+def too_lossy(cell: Situation, most: float, why: str) -> list[str]:
+    """The assumption broken by more loss than the formula is for, if so."""
+    return [] if cell.loss <= most else [f"{100 * cell.loss:.3g} % of loss is above {why}"]
+
+
 def known(number: float | None) -> float:
     """A number required by the formula. Raises: ValueError if unknown: only round trips may be unknown."""
     if number is None:

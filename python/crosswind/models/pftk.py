@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crosswind.models.model import Model, known, link_and_window, of_transfers, window_of
+from crosswind.models.model import Model, known, link_and_window, of_transfers, other_control, too_lossy, window_of
 from crosswind.models.numbers import Numbers, reals, require, single
 from crosswind.models.situation import ACKED_SEGMENTS, Situation
 
@@ -85,14 +85,10 @@ def backoff(loss: Numbers) -> Numbers:
 
 
 def _violated(cell: Situation) -> list[str]:
-    broken = []
-    if cell.congestion_control != "reno":
-        broken.append(f"the model describes Reno, not {cell.congestion_control}")
+    broken = other_control(cell, "reno")
     if cell.sack:
         broken.append("the model has no selective ACKs and no tail loss probe: it counts more timeouts than there are")
-    if cell.loss > 0.05:
-        broken.append(f"{100 * cell.loss:.3g} % of loss is above the 5 % up to which it was mostly checked")
-    return broken
+    return broken + too_lossy(cell, 0.05, "the 5 % up to which it was mostly checked")
 
 
 def _window(loss: Numbers, rtt_s: Numbers, timeout_s: Numbers, acked: int, limit: Numbers) -> tuple[Numbers, Numbers]:

@@ -1,6 +1,6 @@
 """One message in flight, lost in both directions, retransmitted by QUIC's probe timeout."""
 
-from crosswind.models.model import Model, known
+from crosswind.models.model import Model, known, too_lossy
 from crosswind.models.numbers import Numbers, reals, require
 from crosswind.models.ping_pong import broken_by_size_or_loss
 from crosswind.models.situation import Situation
@@ -42,14 +42,8 @@ def _predicted(cell: Situation) -> float:
 
 
 def _violated(cell: Situation) -> list[str]:
-    broken = broken_by_size_or_loss(cell)
-    if cell.loss > VALID_LOSS:
-        broken.append(
-            f"{100 * cell.loss:.3g} % of loss is above {100 * VALID_LOSS:.3g} %: "
-            "round trips that losses delay make the timer longer, "
-            "which the model leaves out"
-        )
-    return broken
+    why = "round trips that losses delay make the timer longer, which the model leaves out"
+    return broken_by_size_or_loss(cell) + too_lossy(cell, VALID_LOSS, f"{100 * VALID_LOSS:.3g} %: {why}")
 
 
 MODEL = Model(

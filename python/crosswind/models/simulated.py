@@ -37,10 +37,6 @@ def _simulated(cell: Situation, packets: int = MOST_PACKETS) -> SimulatedMean:
     return SimulatedMean(1e9 * made.mean_s, limits, made.times.size, made.touched)
 
 
-def _predicted(cell: Situation) -> float:
-    return _simulated(cell).value
-
-
 def _violated(cell: Situation) -> list[str]:
     broken = []
     if cell.congestion_control not in ("reno", "cubic"):
@@ -58,7 +54,7 @@ MODEL = Model(
     assumptions="one flow of Linux's TCP with SACK, RACK-TLP and PRR, alone on its link",
     valid_range="any loss; Reno and CUBIC",
     applies=of_sized_transfers,
-    predicted=_predicted,
+    predicted=lambda cell: _simulated(cell).value,
     violated=_violated,
     simulated=_simulated,
 )

@@ -62,7 +62,8 @@ def _hop_table(result: Result) -> list[Table]:
     naming = CellNames.of(cells)
     conditions = result.conditions
     given = list(dict.fromkeys(part.hop for part in conditions.path)) if conditions else []
-    flows = [flow for flow in conditions.flows if _has_access_link(flow)] if conditions else []
+    beside = conditions.flows if conditions else []
+    flows = [flow for flow in beside if any(setting.name.startswith("access ") for setting in flow.settings)]
     rows, narrow = [], []
     for cell, ledger in ((cell, cell.ledger) for cell in cells if cell.ledger):
         ways = list(zip(ledger.forward.hops, ledger.reverse.hops, strict=True))
@@ -76,10 +77,6 @@ def _hop_table(result: Result) -> list[Table]:
     columns = [*words("hop"), *numbers("to server", "to client")]
     small = Table(_BY_HOP, [*naming.joined, *columns], narrow, frozenset(), [])
     return [Table(_BY_HOP, [*naming.columns, *columns], rows, frozenset(), [], small)]
-
-
-def _has_access_link(flow: FlowConditions) -> bool:
-    return any(setting.name.startswith("access ") for setting in flow.settings)
 
 
 def _hop_names(given: Sequence[str], flows: Sequence[FlowConditions], count: int) -> list[str]:
@@ -123,7 +120,10 @@ def _marked_table(result: Result) -> list[Table]:
     if not any(ledger.forward.marked or ledger.reverse.marked for _, ledger in ledgers):
         return []
     cells = [cell for cell, _ in ledgers]
-    ways = [[_marked(way) for way in (ledger.forward, ledger.reverse)] for _, ledger in ledgers]
+    ways = [
+        [f"{count(way.marked)} of {count(way.in_)}" for way in (ledger.forward, ledger.reverse)]
+        for _, ledger in ledgers
+    ]
     return [_by_direction("Packets marked", cells, ways, _MARKED)]
 
 
@@ -131,10 +131,6 @@ def _by_direction(title: str, cells: Sequence[CellResult], ways: Sequence[Sequen
     """A row for each cell, with a text for each direction."""
     form = (numbers("to server", "to client"), ways)
     return cell_table(title, cells, form, [note], narrow=[form])
-
-
-def _marked(direction: DirectionPackets) -> str:
-    return f"{count(direction.marked)} of {count(direction.in_)}"
 
 
 def _dropped_table(result: Result) -> list[Table]:

@@ -22,7 +22,7 @@ def profile_tables(result: Result) -> list[Table]:
         for name, host in hosts_of(cell).items():
             if not cell.valid:
                 marked.append(len(rows))
-            shares = [_share(host, part) for part in parts]
+            shares = [percent(host.parts.get(part, 0) / host.samples) for part in parts]
             rows.append([levels(cell.levels), name, count(host.samples), *shares])
     columns = [*names("cell", "host"), *numbers("n", *parts)]
     return [Table(TITLE, columns, rows, frozenset(marked), [_NOTE])]
@@ -39,7 +39,3 @@ def hosts_of(cell: CellResult) -> dict[str, HostCpuProfile]:
 def profile_parts(result: Result) -> list[str]:
     """The parts of processor time, in the cells' order."""
     return list(dict.fromkeys(part for cell in result.cells for host in hosts_of(cell).values() for part in host.parts))
-
-
-def _share(host: HostCpuProfile, part: str) -> str:
-    return percent(host.parts.get(part, 0) / host.samples)

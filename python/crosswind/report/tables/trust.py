@@ -38,8 +38,9 @@ def trust_tables(result: Result) -> list[Table]:
     if any(fidelity.kernel_drops is not None for fidelity in fidelities):
         extra["kernel drops"] = [_kernel_drops(cell) for cell in result.cells]
     rows = [[*row, *(column[index] for column in extra.values())] for index, row in enumerate(rows)]
-    causes = dict.fromkeys(cause for cell in result.cells for cause in _causes(cell)) or {"loss": None}
-    copies = " + copies that the path made of them" if any(_makes_copies(cell.ledger) for cell in result.cells) else ""
+    ledgers = [cell.ledger for cell in result.cells if cell.ledger]
+    causes = dict.fromkeys(cause for ledger in ledgers for cause in ledger.forward.dropped.by_cause) or {"loss": None}
+    copies = " + copies that the path made of them" if any(map(_makes_copies, ledgers)) else ""
     notes = [
         _LEDGER_NOTE.format(copies=copies, causes=", ".join(causes)),
         *([_PROBE_NOTE] if "hosts waited" in extra else []),
@@ -61,12 +62,8 @@ def _direction(direction: DirectionPackets) -> str:
     return f"{' + '.join(map(count, entered))} = {' + '.join(map(count, parts))}"
 
 
-def _makes_copies(ledger: Ledger | None) -> bool:
-    return ledger is not None and ledger.forward.duplicated + ledger.reverse.duplicated > 0
-
-
-def _causes(cell: CellResult) -> list[str]:
-    return list(cell.ledger.forward.dropped.by_cause) if cell.ledger else []
+def _makes_copies(ledger: Ledger) -> bool:
+    return ledger.forward.duplicated + ledger.reverse.duplicated > 0
 
 
 def _fidelity(fidelity: Fidelity | None) -> list[str]:

@@ -41,7 +41,8 @@ def spent_text(connections: Sequence[Connection]) -> str:
     """Some connections' time: "91 % of 12.4 s waited for the receiver's window of 65 535 bytes"."""
     whole = sum(connection.whole_ns for connection in connections)
     if whole == 0:
-        return f"{count_of(sum(map(_packets, connections)), 'packet')} at one time"
+        packets = sum(connection.packets_forward + connection.packets_reverse for connection in connections)
+        return f"{count_of(packets, 'packet')} at one time"
     shares: dict[str, int] = {}
     for connection in connections:
         for part in connection.parts:
@@ -104,7 +105,3 @@ def _notes(connection: Connection) -> Iterator[str]:
         yield f"{count_of(lost, 'packet')} lost"
     if again:
         yield f"{count_of(again, 'packet' if connection.protocol == 'quic' else 'segment')} sent again"
-
-
-def _packets(connection: Connection) -> int:
-    return connection.packets_forward + connection.packets_reverse

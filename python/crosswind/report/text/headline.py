@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from crosswind.analysis.result import CellResult, ModelPrediction, Result
+from crosswind.analysis.result import CellResult, Result
 from crosswind.catalog.warning import WarningKind
 from crosswind.files.damage import left_out
 from crosswind.report.page import Sentence, Tone
@@ -195,7 +195,9 @@ def inferred_sentences(result: Result) -> list[str]:
 
 def _model_sentence(cell: CellResult) -> str | None:
     expected = [
-        f"{_model_name(model)} expects {quantity(model.value, model.unit)}" for model in cell.models if model.value
+        f"{model.title.partition(',')[0]} expects {quantity(model.value, model.unit)}"
+        for model in cell.models
+        if model.value
     ]
     if not expected:
         return None
@@ -206,8 +208,3 @@ def _model_sentence(cell: CellResult) -> str | None:
     beside = f"; measured: {quantity(measured, first.unit)}" if measured is not None else ""
     name = f"{levels(cell.levels)}: of" if cell.levels else "Of"
     return f"{name} {percent(first.inputs['loss'])} loss{trip} inferred from TCP, {', '.join(expected)}{beside}."
-
-
-def _model_name(model: ModelPrediction) -> str:
-    """Its name as a word: "Mathis" from "Mathis, C = sqrt(3/2)"."""
-    return model.title.partition(",")[0]
