@@ -5,15 +5,13 @@
 rewrites it between its markers. The rest is handwritten.
 """
 
-import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import click
 
 from crosswind.cli import cli
 from crosswind.cli.settings import options
-from crosswind.text.sections import fill_sections
+from crosswind.text.sections import fill_sections, rewrite, table_of
 
 
 def with_commands(page: str) -> str:
@@ -29,7 +27,7 @@ def section() -> str:
         parts.append(_part(f"crosswind {name}", command, _first_sentence(command)))
     settings = [option_row(option) for option in every_option(command_of("run")) if _is_setting(option)]
     head = "Each sets a key of a study; commas separate the levels of a factor. They are options of `run` and `plan`."
-    parts.append(f"### Options that set a key\n{head}\n\n{_table(settings)}")
+    parts.append(f"### Options that set a key\n{head}\n\n{table_of(('option', 'meaning'), settings)}")
     return "\n".join(parts)
 
 
@@ -52,7 +50,8 @@ def option_names() -> set[str]:
 
 
 def _part(title: str, command: click.Command, text: str) -> str:
-    arguments = [_argument(parameter) for parameter in command.params if isinstance(parameter, click.Argument)]
+    context = click.Context(click.Command("x"))
+    arguments = [part.make_metavar(context) for part in command.params if isinstance(part, click.Argument)]
     rows = [
         option_row(option)
         for option in every_option(command)
@@ -60,7 +59,7 @@ def _part(title: str, command: click.Command, text: str) -> str:
     ]
     settings = "\nand the options that set a key, below.\n" if any(map(_is_setting, every_option(command))) else ""
     usage = " ".join([title, *arguments])
-    table = f"\n{_table(rows)}" if rows else ""
+    table = f"\n{table_of(('option', 'meaning'), rows)}" if rows else ""
     return f"### `{usage}`\n{text}\n{table}{settings}"
 
 
@@ -79,10 +78,6 @@ def _is_setting(option: click.Option) -> bool:
     return option.name in {key.replace(".", "__") for key in options()}
 
 
-def _argument(argument: click.Argument) -> str:
-    return argument.make_metavar(click.Context(click.Command("x")))
-
-
 def option_row(option: click.Option) -> tuple[str, str]:
     """An option as it is typed, and its meaning."""
     context = click.Context(click.Command("x"))
@@ -97,11 +92,5 @@ def _first_sentence(command: click.Command) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> str:
-    lines = [("option", "meaning"), ("---", "---"), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
-
-
 if __name__ == "__main__":
-    file = Path(sys.argv[1])
-    file.write_text(with_commands(file.read_text(encoding="utf-8")), encoding="utf-8")
+    rewrite(with_commands)

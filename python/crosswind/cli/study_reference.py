@@ -6,9 +6,7 @@ writes them anew between their markers, `<!-- catalogue: NAME -->` and `<!-- end
 by hand.
 """
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 
 from crosswind.catalog import Carrier, Key, KeyType, catalog
 from crosswind.decisions.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
@@ -18,7 +16,7 @@ from crosswind.study.keys import SETTINGS, change_settings, direction_keys, work
 from crosswind.study.network_columns import besides, network_columns
 from crosswind.study.networks import NETWORKS
 from crosswind.study.number_types import number_text, range_of
-from crosswind.text.sections import fill_sections
+from crosswind.text.sections import fill_sections, rewrite, table_of
 
 _CARRIERS = {Carrier.TCP: "TCP", Carrier.UDP: "UDP", Carrier.QUIC: "QUIC"}
 
@@ -37,7 +35,7 @@ def path_table() -> str:
         key = known.get(setting.name)
         default, values = ("", "a name, below") if key is None else (_default(key), _values(key))
         rows.append((f"`{setting.name}`", default, values, setting.help))
-    return _table(("key", "default", "values", "meaning"), rows)
+    return table_of(("key", "default", "values", "meaning"), rows)
 
 
 def change_table() -> str:
@@ -47,7 +45,7 @@ def change_table() -> str:
     for setting in change_settings():
         key = keys[setting.name]
         rows.append((f"`{setting.name}`", _default(key), _values(key), setting.help))
-    return _table(("key", "default", "values", "meaning"), rows)
+    return table_of(("key", "default", "values", "meaning"), rows)
 
 
 def flow_table() -> str:
@@ -56,7 +54,7 @@ def flow_table() -> str:
         (f"`{key.study}`", _default(key) or "its number" * (key.name == "name"), _values(key), key.help)
         for key in catalog().flows.keys
     ]
-    return _table(("key", "default", "values", "meaning"), rows)
+    return table_of(("key", "default", "values", "meaning"), rows)
 
 
 def host_table() -> str:
@@ -66,7 +64,7 @@ def host_table() -> str:
     for key in catalog().host.keys:
         defaults = [_code(key, values.get(key.name)) for values in profiles.values()]
         rows.append((f"`{key.study}`", *defaults, _values(key), key.help))
-    return _table(("key", *(f"`{name}`" for name in profiles), "values", "meaning"), rows)
+    return table_of(("key", *(f"`{name}`" for name in profiles), "values", "meaning"), rows)
 
 
 def workload_table() -> str:
@@ -80,7 +78,7 @@ def workload_table() -> str:
         )
         for kind, workload in catalog().workloads.items()
     ]
-    return _table(("`kind`", "does", "one sample is", "keys"), rows)
+    return table_of(("`kind`", "does", "one sample is", "keys"), rows)
 
 
 def key_table() -> str:
@@ -94,7 +92,7 @@ def key_table() -> str:
             if key is not None:
                 by_meaning.setdefault((_default(key), _values(key), key.help), []).append(f"`{kind}`")
         rows += [(f"`{name}`", ", ".join(kinds), *meaning) for meaning, kinds in by_meaning.items()]
-    return _table(("key", "of", "default", "values", "meaning"), rows)
+    return table_of(("key", "of", "default", "values", "meaning"), rows)
 
 
 def transport_table() -> str:
@@ -104,18 +102,18 @@ def transport_table() -> str:
          str(transport.setup_round_trips), _runs(name))
         for name, transport in catalog().transports.items()
     ]  # fmt: skip
-    return _table(("`transport`", "messages go", "over", "secure", "round trips until it can send", "runs"), rows)
+    return table_of(("`transport`", "messages go", "over", "secure", "round trips until it can send", "runs"), rows)
 
 
 def budget_table() -> str:
     """The keys of `[budget]`."""
     rows = [(f"`{key.study}`", _default(key), _values(key), key.help) for key in catalog().budget.keys]
-    return _table(("key", "default", "values", "meaning"), rows)
+    return table_of(("key", "default", "values", "meaning"), rows)
 
 
 def yes_table() -> str:
     """When the answer to a question is yes."""
-    return _table(("`yes`", "the answer is yes where"), [(f"`{yes}`", meaning) for yes, meaning in ANSWERS.items()])
+    return table_of(("`yes`", "the answer is yes where"), [(f"`{yes}`", meaning) for yes, meaning in ANSWERS.items()])
 
 
 def scale_table() -> str:
@@ -124,7 +122,7 @@ def scale_table() -> str:
     for scale, meaning in NUMBERS.items():
         takes = "no factor" if scale in OF_CELLS else "two or more, or all" if scale in OF_NEIGHBOURS else "two or more"
         rows.append((f"`{scale}`", meaning, takes, "numbers" if scale in PLAIN else "amounts of the metric, as `5ms`"))
-    return _table(("`scale`", "the number that decides", "levels in `compare`", "bounds are"), rows)
+    return table_of(("`scale`", "the number that decides", "levels in `compare`", "bounds are"), rows)
 
 
 def function_table() -> str:
@@ -132,7 +130,7 @@ def function_table() -> str:
     rows = [
         (f"`{name}({', '.join('xy'[: function.arguments])})`", function.help) for name, function in FUNCTIONS.items()
     ]
-    return _table(("function", "gives"), rows)
+    return table_of(("function", "gives"), rows)
 
 
 def network_table() -> str:
@@ -143,7 +141,7 @@ def network_table() -> str:
         numbers = [column.doc_text(network) for column in network_columns()]
         rows.append((f"`{network.name}`", what, *numbers, network.own_source))
     titles = [column.title_of_docs or " / ".join(column.titles) for column in network_columns()]
-    return _table(("`network`", "stands for", *titles, "numbers from"), rows)
+    return table_of(("`network`", "stands for", *titles, "numbers from"), rows)
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
@@ -217,11 +215,5 @@ def _values(key: Key) -> str:
     return range_of(key, key.minimum, key.maximum).removeprefix("from ")
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
-
-
 if __name__ == "__main__":
-    file = Path(sys.argv[1])
-    file.write_text(with_tables(file.read_text(encoding="utf-8")), encoding="utf-8")
+    rewrite(with_tables)

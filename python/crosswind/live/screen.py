@@ -6,7 +6,7 @@ import termios
 import time
 import tty
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import click
@@ -26,6 +26,7 @@ from crosswind.live.views import Lines, Subject, expectations
 from crosswind.live.watch import News, Watch, WindowReport
 from crosswind.report.text.format import NOTHING, count, number, quantity, scale_of
 from crosswind.stats.arrays import Array
+from crosswind.stats.estimate import Interval
 from crosswind.text.terminal_table import TextColumn, table_lines
 
 _S = 10**9
@@ -36,23 +37,6 @@ _HISTORY_PROBES = 1_000_000
 _PROBES_A_SECOND = 20_000
 """Probes summarised per second: a day's numbers are not computed every second."""
 _KEYS = "p pause   w window   + - zoom   q quit"
-
-_ROWS = (
-    "sent",
-    "lost",
-    "loss",
-    "loss there",
-    "loss back",
-    "refused",
-    "minimum",
-    "median",
-    "p95",
-    "maximum",
-    "jitter",
-    "variation",
-    "reordered",
-    "duplicates",
-)
 
 _OF_SOME = ("loss there", "loss back", "refused")
 """Only some probes have them."""
@@ -169,11 +153,10 @@ class Screen:
         shown = {f"this window ({window})": self._watch.current(), "the one before": self._last_window}
         shown["since the start"] = self._total
         rows = []
-        columns = [_column(summary) for summary in shown.values()]
-        for name in _ROWS:
-            if name in _OF_SOME and not any(name in column for column in columns):
-                continue
-            rows.append([name, *(column.get(name, NOTHING) for column in columns)])
+        for name, text in _ROWS.items():
+            texts = [NOTHING if summary is None else text(summary) for summary in shown.values()]
+            if name not in _OF_SOME or any(said != NOTHING for said in texts):
+                rows.append([name, *texts])
         lines = list(table_lines([TextColumn(name) for name in ("", *shown)], rows))
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"
@@ -201,29 +184,39 @@ class Screen:
                 yield _cut(f"from {edge:>{wide}} {bar} {count(number_of)}")
 
 
-def _column(summary: Summary | None) -> dict[str, str]:
-    """One column's numbers, by row."""
-    if summary is None:
-        return {}
-    column = {"sent": count(summary.sent), "lost": count(summary.lost)}
-    shares = {"loss": summary.loss, "loss there": summary.loss_there, "loss back": summary.loss_back}
-    column |= {name: share_text(share) for name, share in shares.items() if share is not None}
-    if summary.refusal is not None:
-        column["refused"] = f"{count(summary.refused or 0)}: {share_text(summary.refusal)}"
-    if summary.median is not None and summary.p95 is not None:
-        divisor, unit = scale_of([summary.median.value], "ns")
-        column["median"], column["p95"] = (
-            f"{estimate_text(estimate, divisor)} {unit}" for estimate in (summary.median, summary.p95)
-        )
-    times = {
-        "minimum": summary.smallest_ns,
-        "maximum": summary.largest_ns,
-        "jitter": summary.jitter_ns,
-        "variation": None if summary.variation_p95 is None else summary.variation_p95.value,
-    }
-    counts = {"reordered": summary.reordered, "duplicates": summary.duplicates}
-    column |= {name: quantity(value, "ns") for name, value in times.items() if value is not None}
-    return column | {name: count(value) for name, value in counts.items() if value is not None}
+def _share(share: Interval | None) -> str:
+    return NOTHING if share is None else share_text(share)
+
+
+def _count(number_of: int | None) -> str:
+    return NOTHING if number_of is None else count(number_of)
+
+
+def _quantile(summary: Summary, quantile: Interval | None) -> str:
+    """In the median's unit."""
+    if summary.median is None or quantile is None:
+        return NOTHING
+    divisor, unit = scale_of([summary.median.value], "ns")
+    return f"{estimate_text(quantile, divisor)} {unit}"
+
+
+_ROWS: Mapping[str, Callable[[Summary], str]] = {
+    "sent": lambda of: count(of.sent),
+    "lost": lambda of: count(of.lost),
+    "loss": lambda of: _share(of.loss),
+    "loss there": lambda of: _share(of.loss_there),
+    "loss back": lambda of: _share(of.loss_back),
+    "refused": lambda of: NOTHING if of.refusal is None else f"{count(of.refused or 0)}: {share_text(of.refusal)}",
+    "minimum": lambda of: quantity(of.smallest_ns, "ns"),
+    "median": lambda of: _quantile(of, of.median),
+    "p95": lambda of: _quantile(of, of.p95),
+    "maximum": lambda of: quantity(of.largest_ns, "ns"),
+    "jitter": lambda of: quantity(of.jitter_ns, "ns"),
+    "variation": lambda of: quantity(of.variation_p95 and of.variation_p95.value, "ns"),
+    "reordered": lambda of: _count(of.reordered),
+    "duplicates": lambda of: _count(of.duplicates),
+}
+"""A summary's numbers, by row."""
 
 
 def _cut(text: str, style: str = "") -> Text:

@@ -5,14 +5,12 @@
 rewrites them between their markers, `<!-- table: NAME -->` and `<!-- end -->`. The rest is handwritten.
 """
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 
 from crosswind.catalog import SampleColumn, catalog
 from crosswind.catalog.metrics import METRICS, STATISTICS, Per
 from crosswind.text.quantities import UNITS
-from crosswind.text.sections import fill_sections
+from crosswind.text.sections import fill_sections, rewrite, table_of
 
 _PER = {
     Per.EXCHANGE: "exchange",
@@ -34,24 +32,24 @@ def metrics_table() -> str:
         (f"`{name}`", metric.of_workloads, metric.unit.name, _PER[metric.per], metric.help, f"`{metric.formula}`")
         for name, metric in METRICS.items()
     ]
-    return _table(("metric", "workload", "unit", "a value for each", "is", "computed as"), rows)
+    return table_of(("metric", "workload", "unit", "a value for each", "is", "computed as"), rows)
 
 
 def statistics_table() -> str:
     """Every statistic, and how its interval is made."""
     rows = [(f"`{statistic.name}`", statistic.help, statistic.method) for statistic in STATISTICS.values()]
-    return _table(("statistic", "is", "interval, usually"), rows)
+    return table_of(("statistic", "is", "interval, usually"), rows)
 
 
 def units_table() -> str:
     """Every result unit, and the units allowed for a published number."""
     rows = [(f"`{unit.name}`", ", ".join(f"`{scale}`" for scale in unit.scales)) for unit in UNITS.values()]
-    return _table(("unit in results", "published numbers in"), rows)
+    return table_of(("unit in results", "published numbers in"), rows)
 
 
 def columns_table(columns: Iterable[SampleColumn]) -> str:
     """Every column in a cell's table."""
-    return _table(("column", "type", "is"), ((f"`{column.name}`", _type(column), column.help) for column in columns))
+    return table_of(("column", "type", "is"), ((f"`{column.name}`", _type(column), column.help) for column in columns))
 
 
 def _type(column: SampleColumn) -> str:
@@ -75,11 +73,5 @@ TABLES: Mapping[str, Callable[[], str]] = {
 """Every table by the name in its marker."""
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
-
-
 if __name__ == "__main__":
-    (page,) = map(Path, sys.argv[1:])
-    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+    rewrite(with_tables)

@@ -1,7 +1,7 @@
 """A page's charts: loss and times over time, the distribution of round trips, TCP's throughput."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import altair as alt
 import numpy as np
@@ -396,7 +396,7 @@ class _Row:
 def goodput_chart(account: Account) -> Chart | None:
     """A row for each; None where nothing has a rate."""
     rates = list(_rates(account))
-    known = [end for rate in rates for end in rate.ends if end is not None]
+    known = [end for _, _, rate, _ in rates for end in (rate.value, rate.low, rate.high) if end is not None]
     if not known:
         return None
     divisor, unit = scale_of(known, "bit/s")
@@ -421,37 +421,27 @@ def goodput_chart(account: Account) -> Chart | None:
     return Chart("", specification(layers, rows_height(labels.values())), notes)
 
 
-@dataclass(frozen=True)
-class _Rate:
-    """A row's rate, bit/s. ends: value, low and high, each None if unknown."""
+_Rate = tuple[str, str, Interval, str]
+"""A row's name, its source, its rate in bit/s, and that in words."""
 
-    name: str
-    source: str
-    ends: tuple[float | None, float | None, float | None]
-    text: str
-    n: int
+
+def _row(of_row: _Rate, divisor: float, most: float) -> _Row:
+    """Args: most: the largest rate, where lines with an open end stop."""
+    name, source, rate, text = of_row
+    begin = next(end for end in (rate.low, rate.value, rate.high) if end is not None)
+    stop = next((end for end in (rate.high, rate.value) if end is not None), most)
+    shown = None if rate.value is None else _six_digits(rate.value / divisor)
+    return _Row(name, source, shown, _six_digits(begin / divisor), _six_digits(stop / divisor), text, rate.n)
 
 
 def _rates(account: Account) -> Iterator[_Rate]:
     for expectation in account.expectations:
-        goodput = expectation.goodput
-        ends = (goodput.value, goodput.low, goodput.high)
-        if expectation.unit == "bit/s" and any(end is not None for end in ends):
-            yield _Rate(expectation.title, _EXPECTED, ends, goodput_text(goodput), goodput.n)
+        rate = expectation.goodput
+        if expectation.unit == "bit/s" and any(end is not None for end in (rate.value, rate.low, rate.high)):
+            yield expectation.title, _EXPECTED, rate, goodput_text(rate)
     for measured in account.subject.measured:
-        rate = measured.goodput.value
-        text = f"{quantity(rate, 'bit/s')}, one transfer"
-        yield _Rate(f"TCP, {measured.direction}", _MEASURED, (rate, None, None), text, measured.goodput.n)
-
-
-def _row(rate: _Rate, divisor: float, most: float) -> _Row:
-    """Args: most: the largest rate, where lines with an open end stop."""
-    value, low, high = rate.ends
-    begin = next(end for end in (low, value, high) if end is not None)
-    stop = next((end for end in (high, value) if end is not None), most)
-    begin, stop = (_six_digits(end / divisor) for end in (begin, stop))
-    shown = None if value is None else _six_digits(value / divisor)
-    return _Row(rate.name, rate.source, shown, begin, stop, rate.text, rate.n)
+        rate = replace(measured.goodput, low=None, high=None)
+        yield f"TCP, {measured.direction}", _MEASURED, rate, f"{quantity(rate.value, 'bit/s')}, one transfer"
 
 
 def _six_digits(value: float) -> float:

@@ -1,12 +1,11 @@
 """The tables of a page: every number with its interval, its n and how the interval was made."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from crosswind.findings.threshold.sentence import WORDS, threshold_value_text
 from crosswind.live.expectations import common_assumption
 from crosswind.live.lines import estimate_text, goodput_text
 from crosswind.live.report.account import Account
-from crosswind.live.report.history import WindowPeriod
 from crosswind.live.summary import Summary
 from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, sentences, words
 from crosswind.report.text.deciding import rounded
@@ -37,13 +36,30 @@ def windows_table(account: Account) -> Table:
     """A row for each window, or for several together."""
     total = account.total
     divisor, unit = scale_of([total.median.value if total.median else None], "ns")
-    rows = [_window_row(period, divisor) for period in account.periods]
-    refused = () if total.refused is None else ("refused [95 %], %",)
-    counts = numbers("sent", "lost", "loss [95 %], %", *refused)
-    times = numbers(*(f"{name}, {unit}" for name in ("median [95 %]", "p95 [95 %]", "minimum", "maximum", "jitter")))
-    more = numbers(f"delay variation p95 [95 %], {unit}", "reordered [95 %], %", "duplicates", "late")
+    of_window: dict[str, Callable[[Summary], str]] = {
+        "sent": lambda each: count(each.sent),
+        "lost": lambda each: count(each.lost),
+        "loss [95 %], %": lambda each: _text(each.loss, 0.01),
+        "refused [95 %], %": lambda each: _text(each.refusal, 0.01),
+        f"median [95 %], {unit}": lambda each: _text(each.median, divisor),
+        f"p95 [95 %], {unit}": lambda each: _text(each.p95, divisor),
+        f"minimum, {unit}": lambda each: number(each.smallest_ns, divisor),
+        f"maximum, {unit}": lambda each: number(each.largest_ns, divisor),
+        f"jitter, {unit}": lambda each: number(each.jitter_ns, divisor),
+        f"delay variation p95 [95 %], {unit}": lambda each: _text(each.variation_p95, divisor),
+        "reordered [95 %], %": lambda each: _text(each.reordering, 0.01),
+        "duplicates": lambda each: NOTHING if each.duplicates is None else count(each.duplicates),
+        "late": lambda each: count(each.late),
+    }
+    if total.refused is None:
+        del of_window["refused [95 %], %"]
+    rows = [
+        [f"{end / 1e9:.1f}" for end in (period.start_ns, period.end_ns)]
+        + [text(period.summary) for text in of_window.values()]
+        for period in account.periods
+    ]
     title = f"The {count(len(rows))} {'periods' if account.windows_together > 1 else 'windows'}"
-    return Table(title, [*names("from, s", "to, s"), *counts, *times, *more], rows, shown=Shown.FOLDED)
+    return Table(title, [*names("from, s", "to, s"), *numbers(*of_window)], rows, shown=Shown.FOLDED)
 
 
 def events_table(account: Account) -> Table | None:
@@ -153,12 +169,7 @@ def _numbers(summary: Summary) -> Iterator[list[str]]:
     for name, extreme in extremes.items():
         if extreme is not None:
             divisor, unit = scale_of([extreme], "ns")
-            yield [
-                name,
-                f"{number(extreme, divisor)} {unit}",
-                count(summary.answered),
-                "none: an observed extreme",
-            ]
+            yield [name, f"{number(extreme, divisor)} {unit}", count(summary.answered), "none: an observed extreme"]
     if summary.jitter_ns is not None:
         divisor, unit = scale_of([summary.jitter_ns], "ns")
         text = "none: a moving mean of weight 1/16, as it was at the end (RFC 3550)"
@@ -167,29 +178,6 @@ def _numbers(summary: Summary) -> Iterator[list[str]]:
     for name, known in counted.items():
         if known is not None:
             yield [name, count(known), count(summary.sent), "none: counted"]
-
-
-def _window_row(period: WindowPeriod, divisor: float) -> list[str]:
-    summary = period.summary
-    times = (summary.smallest_ns, summary.largest_ns, summary.jitter_ns)
-    minimum, maximum, jitter = (number(estimate, divisor) for estimate in times)
-    return [
-        f"{period.start_ns / 1e9:.1f}",
-        f"{period.end_ns / 1e9:.1f}",
-        count(summary.sent),
-        count(summary.lost),
-        _text(summary.loss, 0.01),
-        *([] if summary.refused is None else [_text(summary.refusal, 0.01)]),
-        _text(summary.median, divisor),
-        _text(summary.p95, divisor),
-        minimum,
-        maximum,
-        jitter,
-        _text(summary.variation_p95, divisor),
-        _text(summary.reordering, 0.01),
-        NOTHING if summary.duplicates is None else count(summary.duplicates),
-        count(summary.late),
-    ]
 
 
 def _text(estimate: Interval | None, divisor: float) -> str:
