@@ -10,10 +10,11 @@ import click
 from crosswind.cli.places import RUN_PATH
 from crosswind.errors import UsageError
 from crosswind.text.console import plain_console
-from crosswind.text.terminal_table import TextColumn, number_columns, print_table
+from crosswind.text.terminal_table import TextColumn, print_table
 
 if TYPE_CHECKING:
     from crosswind.catalog.explained import Timed
+    from crosswind.report.tables.table import Column
 
 _SLOWEST = 3
 _ROWS = 40
@@ -99,8 +100,10 @@ def command(
     # A page alone shows sockets, but a damaged table is an error everywhere.
     check_sockets(store, exchanges)
     if as_json:
+        from crosswind.report.explain_page import sentence_of
+
         what = "connections" if any(isinstance(item, Connection) for item in shown) else "exchanges"
-        every = [{**item.to_json(), "sentence": _sentence(item)} for item in shown]
+        every = [{**item.to_json(), "sentence": sentence_of(item)} for item in shown]
         click.echo(json.dumps({"schema": SCHEMA, what: every}, indent=2, ensure_ascii=False))
         return 0
     for item in shown:
@@ -108,43 +111,27 @@ def command(
     return 0
 
 
-def _sentence(each: "Timed") -> str:
-    from crosswind.catalog.explained import Connection, Explained
-    from crosswind.report.text.connections import connection_sentence
-    from crosswind.report.text.explained import exchange_sentence
-
-    match each:
-        case Explained():
-            return exchange_sentence(each)
-        case Connection():
-            return connection_sentence(each)
-    raise AssertionError(each)
-
-
 def _print(each: "Timed") -> None:
     """The sentence, a connection's time breakdown, and the timeline."""
     from crosswind.catalog.explained import Connection
-    from crosswind.report.explain_page import part_rows
+    from crosswind.report.explain_page import PARTS, TIMELINE, part_rows, sentence_of
     from crosswind.report.text.explained import timeline
 
     console = plain_console()
-    console.print(_sentence(each))
+    console.print(sentence_of(each))
     if isinstance(each, Connection):
-        columns = [
-            TextColumn("spent on"),
-            TextColumn("data of the"),
-            *number_columns("takes", "share", "times", "window, bytes"),
-        ]
-        print_table(console, columns, part_rows(each))
+        print_table(console, _columns(PARTS), part_rows(each))
         console.print()
     rows = timeline(each)
-    columns = [
-        *number_columns("at", "takes", "share"),
-        TextColumn("spent on"),
-        TextColumn("where"),
-        TextColumn("packet", spare=1),
-    ]
-    print_table(console, columns, rows[:_ROWS])
+    print_table(console, _columns(TIMELINE), rows[:_ROWS])
     if len(rows) > _ROWS:
         console.print(f"and {len(rows) - _ROWS} more: --json and --html have them all")
     console.print()
+
+
+def _columns(columns: "Sequence[Column]") -> list[TextColumn]:
+    """The same on a terminal; a narrow one has no packets."""
+    return [
+        TextColumn(column.heading, right=column.kind.value == "number", spare=int(column.heading == "packet"))
+        for column in columns
+    ]

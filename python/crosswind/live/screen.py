@@ -212,7 +212,7 @@ _ROWS: Mapping[str, Callable[[Summary], str]] = {
     "p95": lambda of: _quantile(of, of.p95),
     "maximum": lambda of: quantity(of.largest_ns, "ns"),
     "jitter": lambda of: quantity(of.jitter_ns, "ns"),
-    "variation": lambda of: quantity(of.variation_p95 and of.variation_p95.value, "ns"),
+    "variation": lambda of: quantity(None if of.variation_p95 is None else of.variation_p95.value, "ns"),
     "reordered": lambda of: _count(of.reordered),
     "duplicates": lambda of: _count(of.duplicates),
 }

@@ -11,8 +11,8 @@ from crosswind.report.text.connections import connection_name, connection_senten
 from crosswind.report.text.explained import exchange_sentence, timeline
 from crosswind.report.text.format import count, levels, quantity
 
-_COLUMNS = [*numbers("at", "takes", "share"), *names("spent on", "where", "packet")]
-_PARTS = [*names("spent on", "data of the"), *numbers("takes", "share", "times", "window, bytes")]
+TIMELINE = [*numbers("at", "takes", "share"), *names("spent on", "where", "packet")]
+PARTS = [*names("spent on", "data of the"), *numbers("takes", "share", "times", "window, bytes")]
 _OF_SOCKET = "What the kernel knew of the socket that sent the most, of the connection from port {port}, over time."
 _SUMMARY = "Every nanosecond has a name, and the names sum to the whole time."
 
@@ -39,20 +39,30 @@ def _section(timed: Timed) -> Section:
     from crosswind.report.charts.timeline import timeline_chart
 
     place = f"{levels(timed.levels)}, " if timed.levels else ""
-    tables = [Table("Timeline", _COLUMNS, timeline(timed), shown=Shown.FOLDED)]
-    what, said = "", ""
+    tables = [Table("Timeline", TIMELINE, timeline(timed), shown=Shown.FOLDED)]
+    what = ""
     match timed:
         case Explained():
-            what, said = f"exchange {timed.exchange}", exchange_sentence(timed)
+            what = f"exchange {timed.exchange}"
         case Connection():
-            what, said = f"connection {timed.number}, {connection_name(timed)}", connection_sentence(timed)
-            tables.insert(0, Table("Where its time went", _PARTS, part_rows(timed)))
+            what = f"connection {timed.number}, {connection_name(timed)}"
+            tables.insert(0, Table("Where its time went", PARTS, part_rows(timed)))
     return Section(
         f"{place}{what}: {quantity(timed.whole_ns, 'ns')}",
-        sentences=[Sentence(said)],
+        sentences=[Sentence(sentence_of(timed))],
         charts=[timeline_chart(timed)] if timed.pieces else [],
         tables=tables,
     )
+
+
+def sentence_of(timed: Timed) -> str:
+    """Why it took as long as it did."""
+    match timed:
+        case Explained():
+            return exchange_sentence(timed)
+        case Connection():
+            return connection_sentence(timed)
+    raise AssertionError(timed)
 
 
 def part_rows(connection: Connection) -> list[list[str]]:

@@ -17,7 +17,7 @@ from crosswind.report.charts.style import (
     PALETTE,
     Along,
     Specification,
-    colours_shown,
+    colour_of,
     inline,
     is_log,
     specification,
@@ -233,7 +233,7 @@ def _drawing(account: Account, marks: Sequence[Mark], title: str, *, from_zero: 
     along = alt.Scale(domain=[0, account.time_ns / time_scale(account)[0]], nice=False)
     base = alt.Chart(inline(marks)).encode(
         x=Along(f"time since the start, {unit}", along).x("at"),
-        color=colours_shown("what", _COLOURS, {mark.what for mark in marks}, symbolOpacity=1),
+        color=colour_of("what", _COLOURS, shown={mark.what for mark in marks}, symbolOpacity=1),
         tooltip=tips("what", "window", "estimate", "n"),
     )
     y = upwards.y("value")
@@ -408,7 +408,7 @@ def goodput_chart(account: Account) -> Chart | None:
     along = Along.of(title, log=log, zero=not log, nice=not log, padding=room)
     base = alt.Chart(inline(rows)).encode(
         y=alt.Y("row:N", title=None, sort=None, axis=row_axis()),
-        color=colours_shown("source", _GOODPUT_COLOURS, {row.source for row in rows}),
+        color=colour_of("source", _GOODPUT_COLOURS, shown={row.source for row in rows}),
         tooltip=tips("row", "text", "n"),
     )
     layers = [

@@ -99,19 +99,19 @@ class Along:
         return alt.Y(f"{field}:Q", title=self.title, scale=self.scale, axis=axis(log=self.log))
 
 
-def colour_of(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color:
-    """Each value's colour. Args: legend: as of alt.Legend; above the chart, without a title."""
-    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(title=None, orient="top", **legend))
+def colour_of(
+    field: str, colours: Mapping[str, str], *, shown: Collection[str] | None = None, **legend: Any
+) -> alt.Color:
+    """Each value's colour, with a legend above the chart.
 
-
-def colours_shown(field: str, colours: Mapping[str, str], shown: Collection[str], **legend: Any) -> alt.Color:
-    """As `colour_of`, for the values shown; without a legend for a single one."""
-    chosen = {value: colour for value, colour in colours.items() if value in shown}
-    colour = colour_of(field, chosen, **legend)
-    if len(chosen) < 2:
-        colour.legend = None
-    return colour
+    Args: shown: the chart's values; None for all. A single one has no legend. legend: as of alt.Legend.
+    """
+    chosen = {value: colour for value, colour in colours.items() if shown is None or value in shown}
+    scale = alt.Scale(domain=list(chosen), range=list(chosen.values()))
+    is_needed = shown is None or len(chosen) > 1
+    return alt.Color(
+        f"{field}:N", scale=scale, legend=alt.Legend(title=None, orient="top", **legend) if is_needed else None
+    )
 
 
 def tips(*fields: str) -> list[alt.Tooltip]:
