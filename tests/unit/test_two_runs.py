@@ -23,7 +23,7 @@ from crosswind.cli import main
 from crosswind.decisions.families import CONDITIONS
 from crosswind.decisions.judge import judge
 from crosswind.report.html import render
-from crosswind.report.junit import comparison_junit_text
+from crosswind.report.junit import junit_text
 from crosswind.report.text.two_runs import change_text, notes_on, units_text, verdict_text
 from crosswind.report.two_runs import page_of
 from crosswind.stats.differences import Side, difference, ratio
@@ -53,7 +53,7 @@ def test_junit_has_a_case_for_each_common_cell_and_each_cell_of_each_condition()
     a = repetitions(BASE_MS) + repetitions(BASE_MS, cell=1, levels=levels, delay_ns=20 * MS)
     found = compared(a, b, "mean(rtt) worse by 10%", "p95(rtt) worse by 1%")
     for require_answer in (False, True):
-        (suite,) = Xml.fromstring(comparison_junit_text(found, require_answer=require_answer))
+        (suite,) = Xml.fromstring(junit_text(found, require_answer=require_answer))
         cases = {case.get("name"): [child.tag for child in case] for case in suite}
         assert [name for name in cases if name and name.startswith("is measured")] == [
             "is measured", "is measured (delay 20ms)",

@@ -84,9 +84,9 @@ def command(
         write_html(page_of(comparison, has_charts=True), html)
         click.echo(f"wrote {html}", err=True)
     if junit:
-        from crosswind.report.junit import write_comparison_junit
+        from crosswind.report.junit import write_junit
 
-        write_comparison_junit(comparison, junit, require_answer=require_answer)
+        write_junit(comparison, junit, require_answer=require_answer)
         click.echo(f"wrote {junit}", err=True)
     if as_json:
         click.echo(comparison.to_json())

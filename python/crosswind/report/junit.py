@@ -25,24 +25,16 @@ _CHILDREN = {"fail": "failure", "error": "error", "inconclusive": "skipped", "pa
 _KINDS = {"failure": "s", "error": "s", "skipped": ""}
 
 
-def write_junit(result: Result, path: Path, *, require_answer: bool) -> None:
+def write_junit(judged: Result | RunComparison, path: Path, *, require_answer: bool) -> None:
     """Write the file whole or not at all. Args: require_answer: whether no answer is a failure. Raises: DiskError."""
-    write_text(path, junit_text(result, require_answer=require_answer))
+    write_text(path, junit_text(judged, require_answer=require_answer))
 
 
-def write_comparison_junit(comparison: RunComparison, path: Path, *, require_answer: bool) -> None:
-    """The same for a comparison."""
-    write_text(path, comparison_junit_text(comparison, require_answer=require_answer))
-
-
-def junit_text(result: Result, *, require_answer: bool) -> str:
+def junit_text(judged: Result | RunComparison, *, require_answer: bool) -> str:
     """The file. Args: as for `write_junit`."""
-    return _file(result.study, _of_result(result), require_answer=require_answer)
-
-
-def comparison_junit_text(comparison: RunComparison, *, require_answer: bool) -> str:
-    """The file. Args: as for `write_junit`."""
-    return _file(f"{comparison.b.study} compared", _of_comparison(comparison), require_answer=require_answer)
+    if isinstance(judged, Result):
+        return _file(judged.study, _of_result(judged), require_answer=require_answer)
+    return _file(f"{judged.b.study} compared", _of_comparison(judged), require_answer=require_answer)
 
 
 def _of_result(result: Result) -> Iterator[JUnitCase]:
