@@ -1,7 +1,7 @@
 """`crosswind run`: a study from a file, a built-in one, or one made of options; run, kept, reported."""
 
 import sys
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.cli.to import to_option, token_file_option
 from crosswind.errors import UsageError
 from crosswind.store.addresses import place_of, shown
+from crosswind.store.manifest import Options
 
 if TYPE_CHECKING:
     from crosswind.store.run import StoredRun
@@ -80,8 +81,16 @@ def command(
     STUDY is a built-in study (`crosswind studies`), FILE a study file (- is standard input), KIND one of echo,
     transfer, connect, multiplex, page, program.
     """
-    files, reporting = picked(_Files, given), picked(_Reporting, given)
-    asked = StudyOptions.of(study, given, needs_machine=files.cpu_profile)
+    reporting = picked(_Reporting, given)
+    files = Options(
+        packets=given["packets"],
+        spent=not given["no_parts"],
+        keys=not given["no_keys"],
+        capture=given["capture"],
+        qlog=given["qlog"],
+        profile=given["cpu_profile"],
+    )
+    asked = StudyOptions.of(study, given, needs_machine=files.profile)
     if resume is not None and study is None and asked.changes_something:
         raise UsageError(
             "--resume continues a run as it was planned, and takes no settings",
@@ -90,7 +99,7 @@ def command(
     wanted = asked.study()
     wanted = wanted.with_thresholds(reporting.fail_if) if wanted is not None and reporting.fail_if else wanted
     reporting.check(has_study=wanted is not None)
-    if asked.to is not None and (files.packets or files.cpu_profile):
+    if asked.to is not None and (files.packets or files.profile):
         raise UsageError(
             "--packets needs the emulator, and --cpu-profile both hosts: --to has neither",
             hint="leave them out; --capture captures packets at both ends",
@@ -102,19 +111,11 @@ def command(
     from crosswind.cli.progress import progress_for
     from crosswind.execution.options import RunOptions
     from crosswind.execution.session import resume_command
-    from crosswind.store.manifest import Options
     from crosswind.text.console import Console
 
     options = RunOptions(
         output=output if resume is None else _directory_to_resume(resume, output, files),
-        files=Options(
-            packets=files.packets,
-            spent=not files.no_parts,
-            keys=not files.no_keys,
-            capture=files.capture,
-            qlog=files.qlog,
-            profile=files.cpu_profile,
-        ),
+        files=files,
         jobs=jobs,
         on=on,
         observers=[progress_for(Console(stderr=True, highlight=False))],
@@ -141,18 +142,6 @@ def command(
 
 
 @dataclass(frozen=True)
-class _Files:
-    """Files to keep for every cell, by option."""
-
-    packets: bool
-    no_parts: bool
-    no_keys: bool
-    capture: bool
-    qlog: bool
-    cpu_profile: bool
-
-
-@dataclass(frozen=True)
 class _Reporting:
     """Output and judgement, by option."""
 
@@ -176,14 +165,14 @@ class _Reporting:
             )
 
 
-def _directory_to_resume(place: str, output: Path | None, files: _Files) -> Path | None:
+def _directory_to_resume(place: str, output: Path | None, files: Options) -> Path | None:
     """The directory for --resume; None for the latest run. Raises: UsageError."""
     if place and output and place_of(place) != output:
         raise UsageError(
             "--resume and --output name two directories",
             hint="a run continues in its own directory: leave out --output",
         )
-    if any(astuple(files)):
+    if files != Options():
         raise UsageError(
             "--resume takes no --packets, --no-parts, --no-keys, --capture, --qlog or --cpu-profile",
             hint="a run keeps what it was started with",
