@@ -11,7 +11,6 @@ import polars as pl
 from cell_events import finished
 from crosswind.catalog.path_effect import NO_EFFECT
 from crosswind.cell.failure import Failure
-from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd
 from crosswind.cell.record import SAMPLE_SCHEMA, CellRun
 from crosswind.execution.durations import Taken
@@ -86,7 +85,7 @@ def cell_result(planned: PlannedCell, *, failure: Failure | None = None, **chang
     """How a repetition ended, well unless a failure is given."""
     fields: dict[str, Any] = {
         "planned": planned,
-        "placement": Placement(),
+        "placement": {},
         "beside": 0,
         "attempt": 1,
         "started": STARTED,

@@ -39,7 +39,7 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def ended(seconds: float, *, well: bool = True) -> CellEnd:
-    failure = None if well else Failure(ErrorKind.HOST, "it failed")
+    failure = None if well else Failure(ErrorKind.HOST, "it failed", None)
     return CellEnd(finished() if well else None, failure, round(seconds * 1e9))
 
 

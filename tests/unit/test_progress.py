@@ -44,7 +44,7 @@ def ended(seconds: float = 1.0, **changes: Any) -> CellEnd:
 
 
 def failed(seconds: float = 1.0) -> CellEnd:
-    failure = Failure(ErrorKind.KILLED, "the cell was ended by signal SIGKILL")
+    failure = Failure(ErrorKind.KILLED, "the cell was ended by signal SIGKILL", None)
     return CellEnd(None, failure, int(seconds * 1e9))
 
 
@@ -459,7 +459,7 @@ def test_the_live_display_shows_what_runs_and_leaves_bad_news_only() -> None:
     with console.capture() as capture:
         console.print(display)
     assert "1/4  median 20.1 ms  1 lost" in capture.get()
-    display.cell_ended(plan[0], CellEnd(None, Failure(ErrorKind.HOST, "no"), 1))
+    display.cell_ended(plan[0], CellEnd(None, Failure(ErrorKind.HOST, "no", None), 1))
     with console.capture() as capture:
         console.print(display)
     assert "1/2, 1 failed" in capture.get()

@@ -185,7 +185,7 @@ def test_links_count_as_themselves(tmp_path: Path) -> None:
 def test_details_come_from_the_results(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run", cells=5)
     put_result(directory, cell_result(planned_cell(0), finished=finished(valid=False)))
-    put_result(directory, cell_result(planned_cell(1), failure=Failure(ErrorKind.KILLED, "m")))
+    put_result(directory, cell_result(planned_cell(1), failure=Failure(ErrorKind.KILLED, "m", None)))
     (directory / "cells" / "c002-r00" / "result.json").write_text("{", encoding="utf-8")
     found = run(directory, details=True)
     assert found.details is not None

@@ -84,7 +84,7 @@ def test_a_missed_attempt_is_stored_aside_with_its_company(fake_cell: FakeCell, 
     assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), cells=2, jobs=2).run() is Status.DONE
     run = tmp_path / "run"
     placed = Processors()
-    together = [placed.place("tun", beside=1).as_json() for _ in range(2)]
+    together = [placed.place("tun", beside=1) for _ in range(2)]
 
     def facts(name: str) -> tuple[int, int, dict[str, Any]]:
         stored = result(run, name)

@@ -60,7 +60,7 @@ def test_waiting_cells_run_together_and_heavy_ones_afterwards_alone(fake_cell: F
     assert starts == [f"start {key}" for key in waiting + heavy]
     assert log.lines[-5:] == ["start c000-r00", "end c000-r00 ok", "start c001-r00", "end c001-r00 ok", "over"]
     alone = result(tmp_path / "run", "c000-r00")
-    assert (alone["beside"], alone["placement"]) == (0, Processors().place("tun").as_json())
+    assert (alone["beside"], alone["placement"]) == (0, Processors().place("tun"))
 
 
 def test_a_cell_with_company_is_told_to_tell_of_itself(fake_cell: FakeCell, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_cell_with_company_is_told_to_tell_of_itself(fake_cell: FakeCell, tmp_
     cells = tmp_path / "run" / "cells"
     sent = [json.loads((cells / f"c{number:03d}-r00" / "sent").read_text()) for number in range(3)]
     assert [cell.get("heartbeat_ns") for cell in sent] == [None, 500_000_000, 500_000_000]
-    assert sent[0]["placement"] == Processors().place("tun").as_json()
+    assert sent[0]["placement"] == Processors().place("tun")
 
 
 def test_a_cell_that_dies_leaves_its_company_alone(fake_cell: FakeCell, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from small_disks import mounted_disk
 
 SAMPLES = echo_samples(2).with_columns(outcome=pl.Series(["ok", "timeout"]))
 
-KILLED = Failure(ErrorKind.KILLED, "m")
+KILLED = Failure(ErrorKind.KILLED, "m", None)
 
 
 def result(number: int, *, failure: Failure | None = None) -> RepetitionResult:

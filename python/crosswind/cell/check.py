@@ -7,7 +7,7 @@ the levels that it takes, and the hint of crosswind-cell.
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -190,10 +190,9 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
             else refused_programs(answer.cell) or _missing_in_guest(asked[answer.index], kernel_of)
         )
         if refusal is not None:
-            refused[answer.index] = refusal
+            refused[cells[answer.index].index] = refusal
     if refused:
-        # It counts what was asked: cells that are absent have an index, too.
-        raise refusal_error(study, [replace(cell, index=at) for at, cell in enumerate(cells)], refused)
+        raise refusal_error(study, cells, refused)
     checked = [answer for answer in answers if isinstance(answer, _Checked)]
     return tuple(
         CheckedCell(cell, said.cell, said.demand, said.exact and is_virtual(said.cell), said.warnings)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from crosswind.cell.failure import ErrorKind, Failure
+from crosswind.cell.failure import Failure
 from crosswind.cell.protocol_object import ProtocolObject
 from crosswind.cell.result import Finished
 
@@ -71,21 +71,7 @@ class Measured(ProtocolObject):
     event: Literal["measured"] = "measured"
 
 
-class Error(ProtocolObject):
-    """The cell did not run to its end."""
-
-    event: Literal["error"] = "error"
-    kind: Annotated[ErrorKind, Field(strict=False)]
-    message: str
-    hint: str | None
-
-    @property
-    def failure(self) -> Failure:
-        """What it says."""
-        return Failure(self.kind, self.message, self.hint)
-
-
-CellEvent = Annotated[Started | Ready | Progress | Measured | Finished | Error, Field(discriminator="event")]
+CellEvent = Annotated[Started | Ready | Progress | Measured | Finished | Failure, Field(discriminator="event")]
 """What a line of a cell's standard output may be."""
 
 _EVENTS: TypeAdapter[CellEvent] = TypeAdapter(CellEvent, config=ConfigDict(defer_build=True))

@@ -1,13 +1,15 @@
-"""Why a cell has no result: what it says itself, or what whoever runs it finds."""
+"""Why a cell has no result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field
 
 
 class ErrorKind(StrEnum):
-    """Why a cell has no result. The first nine are printed by the cell, the others are found by whoever runs it."""
+    """Causes. The cell prints the first nine; its parent finds the others."""
 
     BAD_CELL = "bad_cell"
     PRIVILEGE = "privilege"
@@ -24,17 +26,18 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a cell has no result, and what to do about it."""
+    """Why a cell has no result, and what to do: the cell's `error` event, or its parent's finding."""
 
     kind: ErrorKind
-    message: str
-    hint: str | None = None
+    message: Annotated[str, Field(strict=True)]
+    hint: Annotated[str | None, Field(strict=True)]
+    event: Literal["error"] = "error"
 
     def as_json(self) -> dict[str, str | None]:
-        """The object as it is stored: an `error` event without its name."""
+        """The stored object: the event without its name."""
         return {"kind": self.kind, "message": self.message, "hint": self.hint}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The failure that was stored. Raises: KeyError, ValueError when it is none."""
+        """Reads the stored form. Raises: KeyError, ValueError."""
         return cls(ErrorKind(data["kind"]), data["message"], data.get("hint"))

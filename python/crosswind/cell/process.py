@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from crosswind.cell.binary import BINARY, with_ports
-from crosswind.cell.events import CellEvent, Error, Measured, ProtocolError, Started, read_event
+from crosswind.cell.events import CellEvent, Measured, ProtocolError, Started, read_event
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
 from crosswind.cell.result import Finished
@@ -188,7 +188,7 @@ class CellProcess:
             return
         try:
             event = read_event(line)
-            if self._last_event is None and not isinstance(event, Started | Error):
+            if self._last_event is None and not isinstance(event, Started | Failure):
                 raise ProtocolError(f"its first event is {event.event if event else None!r}, not 'started'")
         except ProtocolError as error:
             self._break_off(str(error))
@@ -214,14 +214,12 @@ class CellProcess:
     def _result_or_failure(self, status: int | None) -> Finished | Failure:
         last = self._last_event
         if self._interrupted and not isinstance(last, Finished):
-            return Failure(ErrorKind.INTERRUPTED, "interrupted before it ended")
+            return Failure(ErrorKind.INTERRUPTED, "interrupted before it ended", None)
         if self._failure is not None:
             return self._failure
         if (interference := self._process.interference()) is not None:
             return Failure(ErrorKind.KILLED, interference, _kill_hint(signal.SIGKILL))
-        if isinstance(last, Error):
-            return last.failure
-        if isinstance(last, Finished) and status == 0:
+        if isinstance(last, Failure) or (isinstance(last, Finished) and status == 0):
             return last
         return self._abrupt_end(status)
 

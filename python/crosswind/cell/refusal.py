@@ -56,9 +56,9 @@ class _Blamed:
 def refusal_error(study: Study, cells: Sequence[Cell], refusals: Mapping[int, Refusal]) -> StudyError:
     """The error to raise for the first cell that is refused.
 
-    Args: cells: all of the study's. refusals: by the index of the cell; not empty.
+    Args: cells: all checked ones. refusals: by cell index; not empty.
     """
-    cell = cells[min(refusals)]
+    cell = next(cell for cell in cells if cell.index in refusals)
     refusal = refusals[cell.index]
     part = next(part for part in study.parts if part.name == cell.part)
     blamed = None if refusal.key is None else _blamed(refusal.key, cell)

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypedDict
 
 from crosswind.catalog.endpoints import EMULATOR, NETWORK
-from crosswind.cell.placement import Placement
 
 WATCHED = 0.3
 """Share of an emulators' processor for watching the clock, over all emulators on it."""
@@ -22,6 +22,17 @@ _STILL_TO_START = 4
 
 _LARGEST_WATCH = 0.7
 """Share of a processor's time, for one emulator."""
+
+
+class Placement(TypedDict, total=False):
+    """A cell's `placement` (docs/cell-protocol.md). Without a key, the cell chooses for itself.
+
+    `watch`: the emulator's share of a processor for watching the clock; a cell alone has none.
+    """
+
+    watch: float
+    emulator_cpus: list[int]
+    host_cpus: list[int]
 
 
 class Processors:
@@ -44,11 +55,11 @@ class Processors:
         if backend == NETWORK:
             return Placement()
         if len(self.usable) < 2:
-            return Placement(watch=0.0 if beside else None)
+            return Placement(watch=0.0) if beside else Placement()
         if backend != EMULATOR:
-            return Placement(host_cpus=tuple(self.usable))
+            return Placement(host_cpus=self.usable)
         if not beside:
-            return Placement(emulator_cpus=tuple(self.usable[-1:]), host_cpus=tuple(self.usable[:-1]))
+            return Placement(emulator_cpus=self.usable[-1:], host_cpus=self.usable[:-1])
         emulator = min(self.emulators, key=lambda cpu: (self._taken[cpu], cpu))
         self._taken[emulator] += 1
         hosts = self.hosts
@@ -56,12 +67,12 @@ class Processors:
             hosts = [self.hosts[(self._next + step) % len(self.hosts)] for step in (0, 1)]
             self._next += 2
         share = min(_LARGEST_WATCH, WATCHED * len(self.emulators) / (_STILL_TO_START * (beside + 1)))
-        return Placement(watch=round(share, 6), emulator_cpus=(emulator,), host_cpus=tuple(hosts))
+        return Placement(watch=round(share, 6), emulator_cpus=[emulator], host_cpus=hosts)
 
     def release(self, placement: Placement) -> None:
         """A cell with this placement has ended."""
-        if placement.watch is not None:
-            self._taken.subtract(placement.emulator_cpus)
+        if "watch" in placement:
+            self._taken.subtract(placement.get("emulator_cpus", ()))
 
     def leave_to_emulators(self) -> set[int]:
         """Moves every thread in this process off the emulators' processors. Returns the caller's set, for `restore`.

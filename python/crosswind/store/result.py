@@ -8,7 +8,6 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from crosswind.cell.failure import Failure
-from crosswind.cell.placement import Placement
 from crosswind.cell.result import Finished, OutcomeCount
 from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.files.inside import plain
@@ -39,7 +38,7 @@ class RepetitionResult:
     """
 
     planned: PlannedCell
-    placement: Placement
+    placement: Mapping[str, object]
     beside: int | None
     attempt: int
     started: str
@@ -97,7 +96,7 @@ class RepetitionResult:
 
     def _own_json(self) -> dict[str, Any]:
         return {
-            "placement": self.placement.as_json(),
+            "placement": dict(self.placement),
             "beside": self.beside,
             "attempt": self.attempt,
             "finished": self.finished.as_json() if self.finished else None,
@@ -132,7 +131,7 @@ class RepetitionResult:
         finished, failure = data["finished"], data["failure"]
         return cls(
             planned=planned,
-            placement=Placement.from_json(data["placement"]),
+            placement=data["placement"],
             beside=data["beside"],
             attempt=data["attempt"],
             started=data["started"],

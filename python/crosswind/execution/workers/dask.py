@@ -212,7 +212,7 @@ class _Task:
     def kill(self) -> None:
         """Waits no longer."""
         if not self.done:
-            self._failure = Failure(ErrorKind.INTERRUPTED, "interrupted")
+            self._failure = Failure(ErrorKind.INTERRUPTED, "interrupted", None)
             self._close()
         with suppress(Exception):
             self._future.cancel()
@@ -258,7 +258,7 @@ class _Task:
             if self._tries < _UNFIT_TRIES:
                 said = b"u"
             else:
-                self._failure = Failure(ErrorKind.HOST, f"no machine of the cluster takes it: {error}")
+                self._failure = Failure(ErrorKind.HOST, f"no machine of the cluster takes it: {error}", None)
         except EngineError as error:
             self._failure = Failure(ErrorKind.HOST, error.message, error.hint)
         except BaseException as error:
@@ -485,7 +485,7 @@ def _failure_of(error: BaseException) -> Failure:
         )
     if kind in ("CancelledError", "FutureCancelledError", "CommClosedError", "TimeoutError", "FuturesTimeoutError"):
         return Failure(ErrorKind.NETWORK, "the connection to the cluster's scheduler is lost", "start it again")
-    return Failure(ErrorKind.HOST, f"its worker failed: {kind}: {_first_line(error)}")
+    return Failure(ErrorKind.HOST, f"its worker failed: {kind}: {_first_line(error)}", None)
 
 
 def _first_line(error: BaseException) -> str:

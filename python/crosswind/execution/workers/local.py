@@ -77,7 +77,7 @@ class LocalWorker(Worker):
         beside = asked.admitted.beside
         placement = self._processors.place(asked.planned.backend, beside=beside)
         heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
-        cell = asked.cell(placement=placement.as_json(), **heartbeat)
+        cell = asked.cell(placement=placement, **heartbeat)
         process = CellProcess(cell, binary=self._binary, on_event=asked.on_event)
         return Launched(process, placement, self._admission.attempts(asked.planned) + 1)
 

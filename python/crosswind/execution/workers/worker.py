@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from crosswind.cell.events import CellEvent
-from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
 from crosswind.errors import EngineError
 from crosswind.execution.admission import Admitted
 from crosswind.execution.concurrency import Concurrency
+from crosswind.execution.processors import Placement
 from crosswind.execution.stops import StopRequests
 from crosswind.store.kept import PARTS
 from crosswind.store.plan import PlannedCell
