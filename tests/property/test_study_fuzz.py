@@ -14,7 +14,7 @@ from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
 from crosswind.study.files import decode
-from crosswind.study.keys import VALUE_TYPES, WORKLOAD_KINDS
+from crosswind.study.keys import SETTINGS, WORKLOAD_KINDS
 from crosswind.study.plan import Plan
 from crosswind.study.schema import study_schema
 from crosswind.study.toml_text import key_lines, write_toml
@@ -32,7 +32,7 @@ SCALARS = st.one_of(
 )
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3), st.lists(st.lists(SCALARS, max_size=2), max_size=2))
 WORDS = sorted(
-    {word for key in VALUE_TYPES for word in key.split(".")}
+    {word for key in SETTINGS for word in key.split(".")}
     | {"name", "levels", "where", "reason", "seed", "repetitions", "x y", ""}
 )
 TABLES = st.recursive(VALUES, lambda inner: st.dictionaries(st.sampled_from(WORDS), inner, max_size=4), max_leaves=12)
@@ -170,7 +170,7 @@ def names_a_place(error: StudyError, options: dict[str, object]) -> bool:
 @settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(
-        st.one_of(st.sampled_from(sorted(VALUE_TYPES)), st.text(max_size=10)), st.text(max_size=12), max_size=3
+        st.one_of(st.sampled_from(sorted(SETTINGS)), st.text(max_size=10)), st.text(max_size=12), max_size=3
     )
 )
 def test_any_override(overrides: dict[str, str]) -> None:

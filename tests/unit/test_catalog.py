@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, requires_binary
 from crosswind.catalog import Key, KeyType, catalog, catalog_text
 from crosswind.cli.study_reference import TABLES, with_tables, written
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.value_types import type_of
 from scripts import script_module
 
@@ -47,11 +47,11 @@ def test_a_default_and_the_ends_of_a_range_can_be_written_in_a_study(key: Key) -
 def test_a_study_has_every_key_of_the_catalogue() -> None:
     known = catalog()
     expected = {"path.network", "workload.kind"}
-    expected |= {f"path.{key.study}" for key in (*known.path.keys, *known.direction_keys)}
-    expected |= {f"path.{way}.{key.study}" for way in ("forward", "reverse") for key in known.direction_keys}
+    expected |= {f"path.{key.study}" for key in (*known.path.keys, *known.direction.keys)}
+    expected |= {f"path.{way}.{key.study}" for way in ("forward", "reverse") for key in known.direction.keys}
     expected |= {f"host.{key.study}" for key in known.host.keys}
     expected |= {f"workload.{key.study}" for workload in known.workloads.values() for key in workload.keys}
-    assert set(VALUE_TYPES) == expected
+    assert set(SETTINGS) == expected
 
 
 # A catalogue with a new element, a new transport and a new workload, and what has to follow from it alone.

@@ -94,7 +94,7 @@ def test_a_refusal_names_the_option(kind: str, options: dict[str, object], messa
 
 def test_every_number_is_held_to_its_range_at_the_option_that_set_it() -> None:
     known = catalog()
-    groups = {"path": known.direction_keys, "host": known.host.keys, "workload": known.workloads["echo"].keys}
+    groups = {"path": known.direction.keys, "host": known.host.keys, "workload": known.workloads["echo"].keys}
     for section, keys in groups.items():
         for key in keys:
             is_plain = key.type in (KeyType.INTEGER, KeyType.NUMBER) and key.unit is not CellUnit.PROBABILITY

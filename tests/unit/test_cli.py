@@ -14,7 +14,7 @@ from crosswind import __version__
 from crosswind.cli import main
 from crosswind.cli.settings import options, parse_set
 from crosswind.errors import UsageError
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from fixture_types import Crosswind
 
 
@@ -57,7 +57,7 @@ def test_what_nobody_expected_is_one_line_and_a_file(crosswind: Crosswind, monke
 
 def test_every_setting_of_the_format_is_an_option_of_its_own() -> None:
     names = options()
-    assert set(names) == set(VALUE_TYPES) - {"workload.kind", "path.server"}
+    assert set(names) == set(SETTINGS) - {"workload.kind", "path.server"}
     assert len(set(names.values())) == len(names)
     assert names["path.loss"] == "--loss"
     assert names["path.forward.loss"] == "--forward-loss"

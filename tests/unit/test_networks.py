@@ -112,7 +112,7 @@ def test_the_keys_of_a_network_say_the_same_as_its_name(name: str) -> None:
 
 def defaults() -> dict[str, object]:
     """What a direction is of which a network says nothing."""
-    known = {key.name: key.default for key in catalog().direction_keys if key.default is not None}
+    known = {key.name: key.default for key in catalog().direction.keys if key.default is not None}
     return known | {"rate_bps": None, "queue": None}
 
 

@@ -9,7 +9,7 @@ from cells import checked
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.networks import FOLDER, NETWORKS
 from crosswind.study.resolve import network_named
 from crosswind.study.toml_text import write_toml
@@ -88,7 +88,7 @@ def test_a_shipped_file_with_other_names_is_such_a_file() -> None:
         renamed = {f"my-{name}": table for name, table in document["network"].items()}
         Path("copy.toml").write_text(write_toml({**document, "network": renamed}), encoding="utf-8")
         for name in renamed:
-            value = VALUE_TYPES["path.network"].level({"file": "copy.toml", "name": name}).value
+            value = SETTINGS["path.network"].type.level({"file": "copy.toml", "name": name}).value
             own, of_crosswind = network_named(value), NETWORKS[name.removeprefix("my-")]
             assert (own.name, own.what, own.keys) == (name, of_crosswind.what, of_crosswind.keys)
             assert [change.keys for change in own.changes] == [change.keys for change in of_crosswind.changes]

@@ -16,7 +16,7 @@ def rows() -> list[list[str]]:
 
 
 def test_every_key_of_the_path_has_an_oracle() -> None:
-    keys = catalog().direction_keys
+    keys = catalog().direction.keys
     choices = [choice for key in keys if key.type is KeyType.CHOICE for choice in key.choices or ()]
     known = {*(key.study for key in (*keys, *catalog().changes.keys)), *choices}
     written = [name for cells in rows() for name in re.findall(r"`([^`]+)`", cells[0])]

@@ -92,7 +92,7 @@ def test_a_missed_attempt_is_stored_aside_with_its_company(fake_cell: FakeCell, 
 
     assert facts("c000-r00.missed-1") == (1, 1, together[0])
     assert facts("c001-r00") == (1, 1, together[1])
-    assert facts("c000-r00") == (2, 0, placed.place("tun").as_json())
+    assert facts("c000-r00") == (2, 0, placed.place("tun"))
     cells = record_of(Store.read(run)).cells
     assert [(cell.attempts, cell.beside) for cell in cells] == [(2, 0), (1, 1)]
 

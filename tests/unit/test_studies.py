@@ -26,7 +26,7 @@ from crosswind.stats.design import mean_shortage
 from crosswind.store.manifest import Options
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.plan import Plan
 from study_texts import shipped
 
@@ -574,7 +574,7 @@ def test_the_example_of_the_reference_is_a_study() -> None:
 
 def test_the_reference_lists_every_key() -> None:
     text = (ROOT / "docs/study.md").read_text(encoding="utf-8")
-    missing = [key for key in VALUE_TYPES if f"`{key.rsplit('.', 1)[-1]}`" not in text]
+    missing = [key for key in SETTINGS if f"`{key.rsplit('.', 1)[-1]}`" not in text]
     assert missing == []
 
 

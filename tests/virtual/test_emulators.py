@@ -76,7 +76,7 @@ def assert_alike(runs: tuple[VirtualRun, VirtualRun]) -> pl.DataFrame:
 
 def test_every_element_is_compared() -> None:
     assert OF_ELEMENTS.keys() == {element.name for element in catalog().elements}
-    (discipline,) = (key for key in catalog().direction_keys if key.name == "discipline")
+    (discipline,) = (key for key in catalog().direction.keys if key.name == "discipline")
     assert {"fifo", *DISCIPLINES} == set(discipline.choices)
 
 

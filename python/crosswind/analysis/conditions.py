@@ -87,7 +87,7 @@ def _named(name: str, lists: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapp
 
 
 def _direction_keys() -> list[Key]:
-    return [replace(key, study=_NAMES.get(key.study, key.study)) for key in catalog().direction_keys]
+    return [replace(key, study=_NAMES.get(key.study, key.study)) for key in catalog().direction.keys]
 
 
 def _both_ways(

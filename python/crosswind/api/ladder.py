@@ -43,7 +43,7 @@ def over_ladder(study: Study, *, clock: str | None = None) -> tuple[Study, tuple
 
 def _network_keys(part: Part) -> Iterator[str]:
     """The keys in a part for its network: all path keys but the hosts'."""
-    of_directions = {key.study for key in catalog().direction_keys}
+    of_directions = {key.study for key in catalog().direction.keys}
     for key in part.settings:
         of_network = key == _NETWORK or table_of_key(key) is not None or key.rpartition(".")[2] in of_directions
         if of_network and key.startswith("path."):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -115,12 +115,9 @@ class SampleColumn:
     help: str
 
 
-@dataclass(frozen=True)
-class KeyGroup:
-    """Related keys: a path's, an element's, the hosts', a budget's."""
+class _Keys:
+    """Keys by name."""
 
-    name: str
-    help: str
     keys: tuple[Key, ...]
 
     @property
@@ -128,9 +125,23 @@ class KeyGroup:
         """The default of each key, by its name in a cell; None where there is none."""
         return {key.name: key.default for key in self.keys}
 
+    @cached_property
+    def by_study(self) -> Mapping[str, Key]:
+        """By a study's name for each."""
+        return {key.study: key for key in self.keys}
+
 
 @dataclass(frozen=True)
-class WorkloadKind:
+class KeyGroup(_Keys):
+    """Related keys: a path's, an element's, the hosts', a budget's."""
+
+    name: str
+    help: str
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True)
+class WorkloadKind(_Keys):
     """A kind of workload. `sample`: the meaning of one sample row; `transports`: its possible ones."""
 
     kind: str
@@ -138,11 +149,6 @@ class WorkloadKind:
     sample: str
     transports: tuple[str, ...]
     keys: tuple[Key, ...]
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """The default of each key, by its name in a cell; None where there is none."""
-        return {key.name: key.default for key in self.keys}
 
 
 @dataclass(frozen=True)
@@ -254,10 +260,10 @@ class Catalog:
     connection_parts: tuple[SampleColumn, ...]
     connection_pieces: tuple[SampleColumn, ...]
 
-    @property
-    def direction_keys(self) -> tuple[Key, ...]:
+    @cached_property
+    def direction(self) -> KeyGroup:
         """The keys for one direction of the path."""
-        return tuple(key for element in self.elements for key in element.keys)
+        return KeyGroup("direction", "", tuple(key for element in self.elements for key in element.keys))
 
 
 @cache

@@ -58,7 +58,7 @@ def factor_scale(factor: str) -> FactorScale | None:
     if sections[:2] in _LISTS:
         owner = sections[2]
         sections = ("path", _LISTS[sections[:2]], *sections[2:])
-    both = sections[0] == "path" and sections[-1] not in DIRECTIONS and key in catalog().direction_keys
+    both = sections[0] == "path" and sections[-1] not in DIRECTIONS and key in catalog().direction.keys
     places = tuple((*sections, way) for way in DIRECTIONS) if both else (sections,)
     return FactorScale(places, key, label, unit.scales[label], owner)
 
@@ -68,7 +68,7 @@ def catalogue_key(factor: str) -> Key | None:
     table, name = factor.partition(".")[0], factor.rpartition(".")[-1]
     known = catalog()
     keys = {
-        "path": (*known.path.keys, *known.direction_keys, *known.changes.keys),
+        "path": (*known.path.keys, *known.direction.keys, *known.changes.keys),
         "host": known.host.keys,
         "workload": tuple(key for workload in known.workloads.values() for key in workload.keys),
     }

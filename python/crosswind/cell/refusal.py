@@ -161,7 +161,7 @@ def _keys() -> Mapping[str, Key]:
     """Every key by its name in a cell: whichever group has it, it has the same name in a study."""
     known = catalog()
     groups = [*(kind.keys for kind in known.workloads.values()), known.flows.keys, known.changes.keys]
-    groups += [known.budget.keys, known.host.keys, known.path.keys, known.direction_keys]
+    groups += [known.budget.keys, known.host.keys, known.path.keys, known.direction.keys]
     return {key.name: key for keys in groups for key in keys}
 
 

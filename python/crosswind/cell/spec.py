@@ -12,7 +12,7 @@ from typing import Any
 from crosswind.catalog import KeyType, catalog
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.cells import Cell
-from crosswind.study.keys import FLOW, HOP, default_transport, names_of
+from crosswind.study.keys import FLOW, HOP, names_of
 from crosswind.study.levels import Level, Peer, SeriesFile, Value
 from crosswind.study.network_files import place_of
 from crosswind.study.resolve import Resolved, changes_of, hops_of, resolve
@@ -31,7 +31,7 @@ def cell_json(cell: Cell, budget: Mapping[str, Level]) -> Json:
     Args: budget: what the study asks of every cell's fidelity, by the study's names.
     """
     groups = {group: _object(settings) for group, settings in resolve(cell.settings).items()}
-    keys = {key.study: key for key in catalog().budget.keys}
+    keys = catalog().budget.by_study
     path = dict(groups["path"])
     hops = hops_of(cell.settings)
     if hops == ("path",):
@@ -56,7 +56,8 @@ def cell_json(cell: Cell, budget: Mapping[str, Level]) -> Json:
 
 
 def _workload(kind: str, settings: Json) -> Json:
-    usual = default_transport(kind)
+    keys = catalog().workloads[kind].keys
+    usual = next((key.default for key in keys if key.type is KeyType.TRANSPORT and key.default is not None), None)
     return {"kind": kind, **({} if usual is None else {"transport": usual}), **settings}
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from crosswind.catalog import catalog
 from crosswind.errors import UsageError, did_you_mean
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.network_columns import besides, direction_as_json, network_columns
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.resolve import network_named
@@ -47,7 +47,7 @@ def command(name: str | None, as_json: bool) -> None:
 def _named(name: str) -> Network:
     if "=" in name:
         try:
-            return network_named(VALUE_TYPES["path.network"].level(name).value)
+            return network_named(SETTINGS["path.network"].type.level(name).value)
         except UnitError as error:
             raise UsageError(error.message, hint=error.hint) from None
     if name not in NETWORKS:
@@ -90,7 +90,7 @@ def _as_study(network: Network) -> Iterator[str]:
 
 
 def _as_dict(network: Network) -> dict[str, Any]:
-    names = {key.study: key.name for key in catalog().direction_keys}
+    names = {key.study: key.name for key in catalog().direction.keys}
     hops = {
         name: {
             "keys": network.keys[name],

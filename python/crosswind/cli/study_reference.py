@@ -12,7 +12,7 @@ from crosswind.catalog import Carrier, Key, KeyType, catalog
 from crosswind.decisions.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
 from crosswind.findings.published.arithmetic import FUNCTIONS
 from crosswind.peers.registry import peer_names
-from crosswind.study.keys import SETTINGS, change_settings, direction_keys, workload_keys
+from crosswind.study.keys import SETTINGS, change_settings
 from crosswind.study.network_columns import besides, network_columns
 from crosswind.study.networks import NETWORKS
 from crosswind.study.number_types import number_text, range_of
@@ -28,7 +28,7 @@ def with_tables(page: str) -> str:
 
 def path_table() -> str:
     """The keys of `[path]`, which are those of both directions too."""
-    known = {**{key.study: key for key in catalog().path.keys}, **direction_keys()}
+    known = {**catalog().path.by_study, **catalog().direction.by_study}
     settings = [setting for setting in SETTINGS.values() if setting.key.rpartition(".")[0] == "path"]
     rows = []
     for setting in settings:
@@ -40,7 +40,7 @@ def path_table() -> str:
 
 def change_table() -> str:
     """The keys of `[[path.at]]` beside those of one direction."""
-    keys = {key.study: key for key in catalog().changes.keys}
+    keys = catalog().changes.by_study
     rows = [("`name`", "its number", "a name", "what it is called")]
     for setting in change_settings():
         key = keys[setting.name]
@@ -88,7 +88,7 @@ def key_table() -> str:
         name = setting.name
         by_meaning: dict[tuple[str, str, str], list[str]] = {}
         for kind in catalog().workloads if setting.key.startswith("workload.") else ():
-            key = workload_keys(kind).get(name)
+            key = catalog().workloads[kind].by_study.get(name)
             if key is not None:
                 by_meaning.setdefault((_default(key), _values(key), key.help), []).append(f"`{kind}`")
         rows += [(f"`{name}`", ", ".join(kinds), *meaning) for meaning, kinds in by_meaning.items()]

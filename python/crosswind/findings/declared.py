@@ -9,7 +9,7 @@ from crosswind.catalog.metrics import LOST, METRICS, SHARE_STATISTIC, Metric, me
 from crosswind.errors import did_you_mean
 from crosswind.study.cells import Cell, Where, meaning_of
 from crosswind.study.errors import DesignError
-from crosswind.study.keys import VALUE_TYPES, table_of_key
+from crosswind.study.keys import SETTINGS, table_of_key
 from crosswind.study.levels import text_of
 from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable
@@ -87,10 +87,10 @@ def check_fixed(factor: str, where: Where, place: Location) -> None:
 
 def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:
     """Refuses impossible factors, and two names for one axis. Raises: FindingError."""
-    known = [key for key, kind in VALUE_TYPES.items() if kind.can_vary] + (["part"] if len(parts) > 1 else [])
+    known = [key for key, setting in SETTINGS.items() if setting.type.can_vary] + (["part"] if len(parts) > 1 else [])
     seen: dict[str, str] = {}
     for name, key in keys.items():
-        if key not in known and not (table_of_key(key) and key in VALUE_TYPES and VALUE_TYPES[key].can_vary):
+        if key not in known and not (table_of_key(key) and key in SETTINGS and SETTINGS[key].type.can_vary):
             raise FindingError((*place, name), f"{shown(key)} is not a factor's key", did_you_mean(key, known))
         if key in seen:
             raise FindingError((*place, name), f"{shown(key)} is {seen[key]} already", "name another factor's key")

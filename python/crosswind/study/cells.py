@@ -11,9 +11,9 @@ from typing import Any
 
 from crosswind.catalog import catalog
 from crosswind.errors import did_you_mean
-from crosswind.study.errors import CellError, DesignError
+from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.levels import Level, Value, Values, text_of
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
@@ -95,7 +95,7 @@ class RepetitionLimit:
 def where_of(raw: Mapping[str, object], place: Location, parts: Iterable[Part]) -> Where:
     """The cells in which dotted keys (or `part`) have the given values; without any, all cells.
 
-    Raises: CellError for a key or part that does not exist, or a value that the key cannot have.
+    Raises: DesignError for a key or part that does not exist, or a value that the key cannot have.
     """
     parts = tuple(parts)
     values = {key: meaning_of(key, value, (*place, key), parts) for key, value in raw.items()}
@@ -103,28 +103,28 @@ def where_of(raw: Mapping[str, object], place: Location, parts: Iterable[Part]) 
 
 
 def meaning_of(key: str, raw: object, place: Location, parts: Sequence[Part]) -> Value:
-    """What a value of a key means, as `Level.value` has it; it may be the name of a level. Raises: CellError."""
+    """What a value of a key means, as `Level.value` has it; it may be the name of a level. Raises: DesignError."""
     if key == "part":
         names = [part.name for part in parts if part.name]
         if raw not in names:
             hint = did_you_mean(str(raw), names) if names else "this study has no parts"
-            raise CellError(place, f"there is no part {shown(raw)}", hint)
+            raise DesignError(place, f"there is no part {shown(raw)}", hint)
         return str(raw)
-    if key not in VALUE_TYPES:
-        raise CellError(place, f"there is no key {shown(key)}", did_you_mean(key, VALUE_TYPES))
+    if key not in SETTINGS:
+        raise DesignError(place, f"there is no key {shown(key)}", did_you_mean(key, SETTINGS))
     try:
-        return VALUE_TYPES[key].level(raw).value
+        return SETTINGS[key].type.level(raw).value
     except UnitError as error:
         # Of a network or a peer that stands in the study as a table, its name.
         levels = (level for part in parts for level in part.settings.get(key, Values()).levels)
         named = next((level for level in levels if level.text == text_of(raw)), None)
         if named is None:
-            raise CellError(place, error.message, error.hint) from None
+            raise DesignError(place, error.message, error.hint) from None
         return named.value
 
 
 def limits_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[RepetitionLimit, ...]:
-    """The cells that are run less often than the others. Raises: CellError."""
+    """The cells that are run less often than the others. Raises: DesignError."""
     return tuple(
         RepetitionLimit(where_of(table.where, ("repetitions", number, "where"), parts), table.at_most)
         for number, table in enumerate(document.repetitions)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosswind.study.cells import Cell, RepetitionLimit, Where, combinations_of
-from crosswind.study.errors import CellError
+from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
 from crosswind.study.precision import Precision, most_repetitions
@@ -51,13 +51,13 @@ class CellCounts:
     idle: tuple[Location, ...]
 
     def refuse_idle(self, document: DesignDocument) -> None:
-        """Raises: CellError for the first table that fits nothing."""
+        """Raises: DesignError for the first table that fits nothing."""
         for name, number in self.idle:
             table = getattr(document, str(name))[number]
             levels = ", ".join(f"{key} = {text}" for key, text in table.where.items())
             what = "combination" if name == "exclude" else "cell"
             hint = "write levels of this study, or leave out the table"
-            raise CellError((name, number, "where"), f"no {what} has {levels}", hint)
+            raise DesignError((name, number, "where"), f"no {what} has {levels}", hint)
 
 
 def census_of(
@@ -67,7 +67,7 @@ def census_of(
     limits: Sequence[RepetitionLimit],
     precisions: Sequence[Precision],
 ) -> CellCounts:
-    """Makes every combination once. Args: excluded: of each `[[exclude]]`, what it leaves out. Raises: CellError."""
+    """Makes every combination once. Args: excluded: of each `[[exclude]]`, what it leaves out. Raises: DesignError."""
     most = most_repetitions(document) if precisions else document.study.repetitions
     cells = runs = 0
     matched: Counter[int] = Counter()
@@ -84,9 +84,9 @@ def census_of(
     if not cells:
         hint = "a cell is excluded when all keys of one where fit it; leave out a table, or add a key to it"
         all_of_them = f"all {combinations} combinations are" if combinations > 1 else "the one combination is"
-        raise CellError(("exclude", 0), f"{all_of_them} excluded", hint)
+        raise DesignError(("exclude", 0), f"{all_of_them} excluded", hint)
     if runs > MAX_RUNS:
-        raise CellError(
+        raise DesignError(
             ("study", "repetitions"),
             f"study.repetitions: the study has {runs:,} runs",
             f"at most {MAX_RUNS:,}; take fewer repetitions or levels",

@@ -5,7 +5,6 @@ A cell that is absent keeps its index and its key, and is in no plan.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from crosswind.errors import StudyError
 from crosswind.peers.registry import PEERS, Obstacle
@@ -29,10 +28,6 @@ class Circumstance:
     def concerns(self, cell: Cell) -> bool:
         """Whether a cell is one of these."""
         return all(text_in(cell, key) == text for key, text in self.where.items())
-
-    def as_dict(self) -> dict[str, Any]:
-        """As plain data, of which `Circumstance` is made again."""
-        return {"where": dict(self.where), "why": self.why, "said": self.said}
 
 
 def text_in(cell: Cell, key: str) -> str:

@@ -75,7 +75,7 @@ class Declaration:
 
     Attributes:
         kind: the name of the table. model: its keys. words: what one and several of them are called.
-        read: the findings of a study. Raises: DesignError, CellError.
+        read: the findings of a study. Raises: DesignError.
         check: refuses one that no run of these cells could answer. Raises: DesignError.
         may_be_left_out: whether a table is left out, with a note, where no cell measures its metric; else the study is
             refused there.

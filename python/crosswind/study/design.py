@@ -6,24 +6,36 @@ mistake is a StudyError that names its place, its value and what would be right.
 crosswind-cell says (`crosswind.cell.check`).
 """
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.peers.registry import PEERS
-from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, Where, cells_of, limits_of, where_of
 from crosswind.study.census import Exclusion, census_of, repetitions_of
 from crosswind.study.circumstances import Circumstance, blocked_transports, peers_missing_here, refuse_all_blocked
 from crosswind.study.declared import Declared, Reading, declarations, is_of_processors, remaining, unmeasured
 from crosswind.study.document import read_document
-from crosswind.study.edits import Appended, Assigned, Edit, Quick, assigned, edited, few_repetitions_text, precision_of
+from crosswind.study.edits import (
+    Appended,
+    Assigned,
+    Edit,
+    Quick,
+    assigned,
+    copied,
+    edited,
+    few_repetitions_text,
+    precision_of,
+)
 from crosswind.study.errors import DesignError, Origin, read_toml
 from crosswind.study.format import DesignDocument, set_keys
+from crosswind.study.identity import SCHEMA
 from crosswind.study.keys import in_order
 from crosswind.study.levels import Level, text_of
 from crosswind.study.network_use import network_notes
@@ -33,6 +45,8 @@ from crosswind.study.precision import Precision, looks_of, most_repetitions, pre
 from crosswind.study.titles import check_title, filled_title
 from crosswind.study.toml_text import Location, write_toml
 from crosswind.text.units import shown
+
+_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget")
 
 
 @dataclass(frozen=True)
@@ -300,19 +314,31 @@ class Study:
 
     def canonical(self) -> dict[str, Any]:
         """The study as plain JSON data, under its schema's name: its document, and what left cells absent."""
-        return identity.canonical(self.name, self.document, [each.as_dict() for each in self.circumstances])
+        absent = {"absent": [asdict(each) for each in self.circumstances]} if self.circumstances else {}
+        return {"schema": SCHEMA, "name": self.name, **absent, **copied(self.document)}
 
     @classmethod
     def from_canonical(cls, data: Mapping[str, Any]) -> "Study":
         """The study that `canonical` gave. Raises: StudyError."""
-        name, document, circumstances = identity.from_canonical(data)
-        # It was checked when it was made, maybe of levels that were set anew.
+        schema = data.get("schema")
+        if schema != SCHEMA:
+            raise StudyError(f"{shown(schema)} is not {SCHEMA}", hint="made by another version of Crosswind?")
+        name = str(data.get("name") or "study")
+        document = {key: value for key, value in data.items() if key not in {"schema", "name", "absent"}}
+        # It was checked when it was made, maybe with levels set anew.
         source = Source(name, document, Origin(name, options={(): "canonical"}))
-        return expand(source, circumstances=[Circumstance(**each) for each in circumstances])
+        return expand(source, circumstances=[Circumstance(**each) for each in data.get("absent", ())])
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of all that is measured: not of titles, notes and findings."""
-        return identity.digest(self.document)
+        measured: dict[str, Any] = {"schema": SCHEMA} | {
+            key: self.document[key] for key in _MEASURING_TABLES if key in self.document
+        }
+        if "study" in measured:
+            # An absent peer changes no measurement of present cells.
+            measured["study"] = {key: value for key, value in measured["study"].items() if key != "optional_peers"}
+        text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def expand(source: Source, edits: Sequence[Edit] = (), circumstances: Sequence[Circumstance] = ()) -> Study:

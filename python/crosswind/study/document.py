@@ -12,7 +12,7 @@ from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.declared import declarations
 from crosswind.study.errors import Origin, step
 from crosswind.study.format import DesignDocument, table_of
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.tables import TomlTable
 from crosswind.study.toml_text import Location, line_number
 from crosswind.text.units import UnitError, shown
@@ -120,7 +120,7 @@ def _hint_of_unknown(location: Location, known: Sequence[str]) -> str:
     words = [key for key in location if isinstance(key, str)]
     if words[:1] == ["part"]:
         words = words[1:]
-    home = next((key for key in VALUE_TYPES if len(words) == 1 and key.partition(".")[2] == words[0]), None)
+    home = next((key for key in SETTINGS if len(words) == 1 and key.partition(".")[2] == words[0]), None)
     if home is not None and words[0] not in known:
         part = "part." if location[0] == "part" else ""
         return f"{words[0]} belongs under [{part}{home.partition('.')[0]}]"

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosswind.catalog import catalog
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.declared import Declared
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, table_of_key
+from crosswind.study.keys import FLOW, HOP, SETTINGS, WORKLOAD_KINDS, flow_settings, table_of_key
 from crosswind.study.levels import text_of
 from crosswind.study.own_networks import expanded, hop_names_of
 from crosswind.study.toml_text import Location
@@ -210,10 +211,10 @@ def _table_at(document: dict[str, Any], place: Sequence[str]) -> dict[str, Any]:
 def _flow_table(text: str, label: str) -> dict[str, Any]:
     """A flow as an option of a command line has it: a kind of workload, and options."""
     kind, *words = _words(text, label)
-    if kind and kind not in kinds_of_flow():
+    if kind and kind not in WORKLOAD_KINDS:
         message = f"{label}: {shown(kind)} is no kind of workload"
         hint = (
-            f"it is one of {', '.join(kinds_of_flow())}; programs are a flow as in "
+            f"it is one of {', '.join(WORKLOAD_KINDS)}; programs are a flow as in "
             """--beside 'program --server "iperf3 -s -p {port}" -- iperf3 -c {server} -p {port}'"""
         )
         raise StudyError(message, hint=hint)
@@ -234,7 +235,7 @@ def _flow_table(text: str, label: str) -> dict[str, Any]:
         key = f"{FLOW}.1.{name}"
         if name in table:
             raise _twice(label, option, str(table[name]), value)
-        if name != "name" and key not in VALUE_TYPES:
+        if name != "name" and key not in SETTINGS:
             known = [setting.name.replace("_", "-") for setting in flow_settings()]
             raise StudyError(f"{label}: a flow has no --{option[2:]}", hint=did_you_mean(option[2:], known))
         table[name] = value if name == "name" else _raw(key, value, label, kind)
@@ -286,7 +287,7 @@ def _targets(document: dict[str, Any], key: str, label: str) -> list[Location]:
             hint = did_you_mean(words[1], names) if names else "this study has no parts"
             raise StudyError(f"{label}: there is no part {shown(words[1])}", hint=hint)
         short_key = ".".join(words[2:])
-        _check(short_key, VALUE_TYPES, label)
+        _check(short_key, SETTINGS, label)
         number = names.index(words[1])
         inner = _place_in(parts[number], short_key)
         if inner is None:
@@ -295,7 +296,7 @@ def _targets(document: dict[str, Any], key: str, label: str) -> list[Location]:
             inner = _added_to(parts[number], short_key)
         return [("part", number, *inner)]
     if key not in _PLAIN_KEYS:
-        _check(key, VALUE_TYPES, label)
+        _check(key, SETTINGS, label)
     in_parts: list[Location] = [
         ("part", number, *place)
         for number, part in enumerate(parts)
@@ -367,7 +368,7 @@ def _has(table: Any, place: Location) -> bool:
 
 
 def _clear_directions(table: dict[str, Any], location: Location) -> None:
-    if location[-1] in direction_keys() and location[-2] not in DIRECTIONS:
+    if location[-1] in catalog().direction.by_study and location[-2] not in DIRECTIONS:
         for direction in DIRECTIONS:
             table.get(direction, {}).pop(location[-1], None)
 
@@ -392,7 +393,8 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
     """
     if not isinstance(value, str):
         return copied(value)
-    kind = VALUE_TYPES.get(".".join(key.split(".")[2:]) if key.startswith("part.") else key)
+    setting = SETTINGS.get(".".join(key.split(".")[2:]) if key.startswith("part.") else key)
+    kind = None if setting is None else setting.type
     if kind is not None and kind.is_peer and workload != "program":
         if value.lstrip().startswith(("{", "[")):
             return _toml(value, label)

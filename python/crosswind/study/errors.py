@@ -24,10 +24,6 @@ class DesignError(ValueError):
         self.hint = hint
 
 
-class CellError(DesignError):
-    """A combination that cannot be run, or a choice of cells that names what does not exist."""
-
-
 @dataclass(frozen=True)
 class Origin:
     """Where a study was written.

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, GetCoreSchemaHandler, create_model, model_validator
 from pydantic_core import CoreSchema
 
+from crosswind.catalog import catalog
 from crosswind.study.keys import (
     NAME_PATTERN,
     SETTINGS,
     Setting,
     budget_settings,
     change_settings,
-    direction_keys,
     flow_settings,
     section_of,
 )
@@ -82,7 +82,7 @@ _NAME_OR_NUMBER = (
     str,
     Field(default="", pattern=f"^$|{NAME_PATTERN}", description="what it is called; without it, its number, from 1"),
 )
-_EITHER_WAY = [SETTINGS[f"path.{name}"] for name in direction_keys()]
+_EITHER_WAY = [SETTINGS[f"path.{name}"] for name in catalog().direction.by_study]
 HopTable = create_model(
     "HopTable",
     __base__=NamedTable,

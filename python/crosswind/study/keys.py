@@ -79,22 +79,6 @@ def section_of(key: str) -> str:
     return key.rpartition(".")[0]
 
 
-def workload_keys(kind: str) -> Mapping[str, Key]:
-    """What one kind of workload takes, by the names that a study has for it."""
-    return {key.study: key for key in catalog().workloads[kind].keys}
-
-
-def direction_keys() -> Mapping[str, Key]:
-    """What one direction of the path takes, by the names that a study has for it."""
-    return {key.study: key for key in catalog().direction_keys}
-
-
-def default_transport(kind: str) -> str | None:
-    """The transport of a workload that names none; None where it takes none, or has to name one."""
-    key = next((key for key in catalog().workloads[kind].keys if key.type is KeyType.TRANSPORT), None)
-    return None if key is None or key.default is None else str(key.default)
-
-
 def budget_settings() -> tuple[Setting, ...]:
     """The keys of `[budget]`, which are no factors."""
     return tuple(_settings("budget", catalog().budget.keys))
@@ -105,10 +89,10 @@ def _path_settings() -> Iterator[Setting]:
     text = f"{LISTED_NETWORKS}; any key set beside it overrides it"
     names = choice(NETWORKS, what="network", listed="`crosswind networks` lists them")
     network = Setting("path.network", network_type(names), text)
-    both = _settings("path", known.direction_keys, note=", in each direction")
+    both = _settings("path", known.direction.keys, note=", in each direction")
     yield from _ordered("path", [*_settings("path", known.path.keys), network, *both])
     for direction, note in DIRECTION_NAMES.items():
-        yield from _ordered("path", _settings(f"path.{direction}", known.direction_keys, note=f", {note}"))
+        yield from _ordered("path", _settings(f"path.{direction}", known.direction.keys, note=f", {note}"))
 
 
 def _workload_settings() -> Iterator[Setting]:
@@ -169,7 +153,9 @@ class _Settings(Mapping[str, Setting]):
             setting = _FLOW_KEYS[key_of_table]
         elif table == CHANGE and key_of_table in _CHANGE_KEYS:
             setting = _CHANGE_KEYS[key_of_table]
-        elif key_of_table.rpartition(".")[2] in direction_keys() or (table == HOP and key_of_table == "network"):
+        elif key_of_table.rpartition(".")[2] in catalog().direction.by_study or (
+            table == HOP and key_of_table == "network"
+        ):
             setting = self._fixed[f"path.{key_of_table}"]
         else:
             raise KeyError(key)
@@ -181,19 +167,6 @@ class _Settings(Mapping[str, Setting]):
 
     def __len__(self) -> int:
         return len(self._fixed)
-
-
-class _Kinds(Mapping[str, ValueType]):
-    """How values are read, by key."""
-
-    def __getitem__(self, key: str) -> ValueType:
-        return SETTINGS[key].type
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(SETTINGS)
-
-    def __len__(self) -> int:
-        return len(SETTINGS)
 
 
 _CHANGE_KEYS = {setting.name: setting for setting in _settings(CHANGE, catalog().changes.keys)}
@@ -210,14 +183,6 @@ _FLOW_KEYS = {
     **{setting.name: setting for setting in SETTINGS.values() if section_of(setting.key) == "workload"},
     **{setting.name: setting for setting in _settings(FLOW, catalog().flows.keys) if setting.name != "name"},
 }
-
-VALUE_TYPES: Mapping[str, ValueType] = _Kinds()
-"""How the value of each is read."""
-
-
-def kinds_of_flow() -> list[str]:
-    """The kinds of workload that run beside another."""
-    return list(catalog().workloads)
 
 
 def flow_settings() -> tuple[Setting, ...]:

@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from crosswind.catalog import catalog
 from crosswind.catalog.path_effect import DIRECTIONS
-from crosswind.study.keys import HOP, direction_keys
+from crosswind.study.keys import HOP
 from crosswind.study.levels import Level, Values
 from crosswind.study.networks import DirectionTexts, Network, merged_directions
 from crosswind.study.resolve import (
@@ -95,8 +96,8 @@ def _without_way(key: str) -> str:
 
 def _combinations(settings: Mapping[str, Values], hops: Iterable[str]) -> Iterator[tuple[dict[str, Level], str]]:
     """The combinations of levels that decide what has an effect, and each in words."""
-    conditions = {key.only_with.key for key in direction_keys().values() if key.only_with is not None}
-    names = {name for name, key in direction_keys().items() if key.name in conditions}
+    conditions = {key.only_with.key for key in catalog().direction.by_study.values() if key.only_with is not None}
+    names = {name for name, key in catalog().direction.by_study.items() if key.name in conditions}
     owners = {"path", *hops}
     deciding = {f"{group}.{name}" for hop in owners for group in (hop, *_ways_of(hop)) for name in names}
     levels = {key: values.levels if key in deciding else values.levels[:1] for key, values in settings.items()}

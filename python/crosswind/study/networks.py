@@ -14,6 +14,7 @@ from typing import Any
 from crosswind.catalog import Key, catalog
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.errors import did_you_mean
+from crosswind.study.errors import DesignError
 from crosswind.study.levels import Level
 from crosswind.study.toml_text import Location
 from crosswind.study.value_types import type_of
@@ -25,14 +26,6 @@ DirectionTexts = Mapping[str, Level]
 """Keys of one direction and their values, by the names that a study has for them."""
 
 _HOP_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-
-
-class NetworkFileError(ValueError):
-    """Why a network in a file is refused. `location`: the place in the file."""
-
-    def __init__(self, location: Location, message: str, hint: str | None) -> None:
-        super().__init__(message)
-        self.location, self.message, self.hint = location, message, hint
 
 
 @dataclass(frozen=True)
@@ -96,22 +89,22 @@ class Network:
     def hops(self) -> Mapping[str, Mapping[str, DirectionTexts]]:
         """What it sets in each direction of each hop, the client's first; the only hop has no name.
 
-        Raises: NetworkFileError, as `changes`.
+        Raises: DesignError, as `changes`.
         """
         hops: dict[str, Mapping[str, DirectionTexts]] = {}
         for number, hop in enumerate(tables_of(self.path.get("hop", []), (*self.at, "hop"))):
             place, name = (*self.at, "hop", number), hop.pop("name", "")
             if not isinstance(name, str) or not _HOP_NAME.fullmatch(name) or name in hops:
                 hint = 'name = "wifi": lower-case letters, digits and -, another one for each hop'
-                raise NetworkFileError((*place, "name"), f"{shown(name)} cannot be the name of a hop", hint)
+                raise DesignError((*place, "name"), f"{shown(name)} cannot be the name of a hop", hint)
             hops[name] = _directions(hop, place)
             if not hop:
-                raise NetworkFileError(place, f"the hop {name} sets nothing", "give it keys, or leave it out")
+                raise DesignError(place, f"the hop {name} sets nothing", "give it keys, or leave it out")
         rest = {key: raw for key, raw in self.path.items() if key not in {"hop", "at"}}
         if hops and rest:
             message = f"{next(iter(rest))} does not say which hop it is of"
             hint = f"write it in one of the hops: {', '.join(hops)}"
-            raise NetworkFileError((*self.at, next(iter(rest))), message, hint)
+            raise DesignError((*self.at, next(iter(rest))), message, hint)
         return hops or {"": _directions(rest, self.at)}
 
     @property
@@ -127,7 +120,7 @@ class Network:
     @cached_property
     def changes(self) -> tuple[NetworkChange, ...]:
         """What it sets at some times."""
-        known = {key.study: key for key in catalog().changes.keys}
+        known = catalog().changes.by_study
         made = []
         for number, table in enumerate(tables_of(self.path.get("at", []), (*self.at, "at")), start=1):
             place = (*self.at, "at", number - 1)
@@ -139,7 +132,7 @@ class Network:
             if (of_hop is not None or self.hop_names) and of_hop not in self.hop_names:
                 hops = ", ".join(self.hop_names)
                 hint = f"its hops: {hops}" if hops else "the network has one hop, which has no name"
-                raise NetworkFileError((*place, "hop"), f"there is no hop {shown(of_hop or '')}", hint)
+                raise DesignError((*place, "hop"), f"there is no hop {shown(of_hop or '')}", hint)
             made.append(NetworkChange(name, when, directions))
         return tuple(made)
 
@@ -179,27 +172,22 @@ class Network:
 
 
 def tables_of(raw: object, location: Location) -> list[dict[str, Any]]:
-    """A list of tables. Raises: NetworkFileError."""
+    """A list of tables. Raises: DesignError."""
     if not isinstance(raw, list) or not all(isinstance(each, Mapping) for each in raw):
-        raise NetworkFileError(location, f"{shown(raw)} is no list of tables", f"write [[{location[-1]}]]")
+        raise DesignError(location, f"{shown(raw)} is no list of tables", f"write [[{location[-1]}]]")
     return [dict(each) for each in raw]
-
-
-def direction_keys() -> dict[str, Key]:
-    """The keys that a network may set, by the names that a study has for them."""
-    return {key.study: key for key in catalog().direction_keys}
 
 
 def _directions(table: Mapping[str, Any], at: Location, more: Collection[str] = ()) -> dict[str, DirectionTexts]:
     """What a table sets in each direction, in its order. Args: more: keys that it may have beside these."""
-    known = direction_keys()
+    known = catalog().direction.by_study
 
     def one_way(direction: str) -> Iterator[tuple[str, Level]]:
         for key, raw in table.items():
             if key not in DIRECTIONS:
                 yield key, _level(key, raw, known, (*at, key), more)
             elif not isinstance(raw, Mapping):
-                raise NetworkFileError((*at, key), f"{shown(raw)} is not a table", f'write {key}.delay = "5ms"')
+                raise DesignError((*at, key), f"{shown(raw)} is not a table", f'write {key}.delay = "5ms"')
             elif key == direction:
                 yield from ((name, _level(name, each, known, (*at, key, name))) for name, each in raw.items())
 
@@ -209,18 +197,18 @@ def _directions(table: Mapping[str, Any], at: Location, more: Collection[str] = 
 def _level(key: str, raw: object, known: Mapping[str, Key], at: Location, more: Collection[str] = ()) -> Level:
     if key == "network":
         hint = "copy the keys that it stands for: `crosswind networks NAME` has them"
-        raise NetworkFileError(at, "a network is made of keys, not of another network", hint)
+        raise DesignError(at, "a network is made of keys, not of another network", hint)
     if key not in known:
         of_path = key in {each.study for each in catalog().path.keys}
         hint = f"write path.{key} in the study" if of_path else did_you_mean(key, [*known, *more])
-        raise NetworkFileError(at, f"{key}: there is no such key of a network", hint)
+        raise DesignError(at, f"{key}: there is no such key of a network", hint)
     try:
         values = type_of([known[key]]).values(raw)
     except UnitError as error:
-        raise NetworkFileError(at, f"{key}: {error.message}", error.hint) from None
+        raise DesignError(at, f"{key}: {error.message}", error.hint) from None
     if values.is_factor:
         hint = "a list is a factor, which stands in the study, beside the network"
-        raise NetworkFileError(at, f"{key}: {shown(raw)} is a list", hint)
+        raise DesignError(at, f"{key}: {shown(raw)} is a list", hint)
     return values.levels[0]
 
 

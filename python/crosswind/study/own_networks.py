@@ -11,12 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from crosswind.catalog import catalog
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.files.regular_files import read_regular
 from crosswind.study.errors import DesignError, read_toml
 from crosswind.study.levels import NetworkFiles, OwnNetwork
 from crosswind.study.network_files import FILES_SCHEMA, TRACES, assignments, network_files
-from crosswind.study.networks import NETWORKS, Network, NetworkFileError, Source, direction_keys, tables_of
+from crosswind.study.networks import NETWORKS, Network, Source, tables_of
 from crosswind.study.toml_text import Location, key_lines, line_number
 from crosswind.study.value_type import ValueType
 from crosswind.text.units import UnitError, shown
@@ -116,7 +117,7 @@ def own_network(table: Mapping[str, Any]) -> OwnNetwork:
     name = table.get("name")
     try:
         _check_network(table, str(name), ())
-    except NetworkFileError as mistake:
+    except DesignError as mistake:
         key = ".".join(str(word) for word in mistake.location)
         raise UnitError(f"{key}: {mistake.message}" if key else mistake.message, hint=mistake.hint) from None
     return OwnNetwork(str(name), json.dumps(table, ensure_ascii=False))
@@ -151,7 +152,7 @@ def _table_of_file(raw: Any, folder: Path) -> dict[str, Any]:
         location: Location = ("network", name)
         full = {"name": name, **table, **_all_sources(document, table, location)}
         _check_network(full, name, location)
-    except NetworkFileError as mistake:
+    except DesignError as mistake:
         line = _line(key_lines(text), mistake.location)
         raise UnitError(f"{file}{f':{line}' if line else ''}: {mistake.message}", hint=mistake.hint) from None
     return {**full, "path": _with_places(full["path"], (folder / file).parent)}
@@ -186,20 +187,20 @@ def _chosen(document: Mapping[str, Any], asked: object) -> tuple[str, dict[str, 
     """The network of a file that is meant, and its name."""
     for key in document:
         if key not in {"network", "source"}:
-            raise NetworkFileError((key,), f"{shown(key)} is no table of a file of networks", f"write {_FORMAT}")
+            raise DesignError((key,), f"{shown(key)} is no table of a file of networks", f"write {_FORMAT}")
     networks = document.get("network")
     if not isinstance(networks, Mapping) or not networks:
-        raise NetworkFileError(("network",), "there is no network in it", f"write {_FORMAT}")
+        raise DesignError(("network",), "there is no network in it", f"write {_FORMAT}")
     names = list(networks)
     if asked is None and len(names) > 1:
         hint = f'name one, as {{ file = "...", name = "{names[0]}" }}'
-        raise NetworkFileError((), f"it has several networks: {', '.join(names)}", hint)
+        raise DesignError((), f"it has several networks: {', '.join(names)}", hint)
     name = names[0] if asked is None else asked
     if not isinstance(name, str) or name not in networks:
-        raise NetworkFileError((), f"there is no network {shown(name)} in it", did_you_mean(str(name), names))
+        raise DesignError((), f"there is no network {shown(name)} in it", did_you_mean(str(name), names))
     table = networks[name]
     if not isinstance(table, Mapping):
-        raise NetworkFileError(("network", name), f"{shown(table)} is not a table", f"write {_FORMAT}")
+        raise DesignError(("network", name), f"{shown(table)} is not a table", f"write {_FORMAT}")
     return name, dict(table)
 
 
@@ -214,29 +215,29 @@ def _all_sources(document: Mapping[str, Any], table: Mapping[str, Any], at: Loca
 
 
 def _check_network(table: Mapping[str, Any], name: str, at: Location) -> None:
-    """Raises: NetworkFileError for what is no network."""
+    """Raises: DesignError for what is no network."""
     if not _NAME.fullmatch(name):
-        raise NetworkFileError(
+        raise DesignError(
             at, f"{shown(name)} cannot be the name of a network", "letters, digits, - and . are its parts"
         )
     if name in NETWORKS:
-        raise NetworkFileError(at, f"{name} is a network of Crosswind's own", f"give yours another name, as my-{name}")
+        raise DesignError(at, f"{name} is a network of Crosswind's own", f"give yours another name, as my-{name}")
     for key, raw in table.items():
         if key not in (*_TABLE_KEYS, "name"):
-            known = dict.fromkeys([*_TABLE_KEYS, *direction_keys()])
-            hint = f"write path.{key}" if key in direction_keys() else did_you_mean(key, known)
-            raise NetworkFileError((*at, key), f"{shown(key)} is no key of a network", hint)
+            known = dict.fromkeys([*_TABLE_KEYS, *catalog().direction.by_study])
+            hint = f"write path.{key}" if key in catalog().direction.by_study else did_you_mean(key, known)
+            raise DesignError((*at, key), f"{shown(key)} is no key of a network", hint)
         if key == "what" and (not isinstance(raw, str) or hidden_in(raw)):
-            raise NetworkFileError((*at, key), f"{shown(raw)} is no text that can be shown", 'what = "the office"')
+            raise DesignError((*at, key), f"{shown(raw)} is no text that can be shown", 'what = "the office"')
     for number, source in enumerate(tables_of(table.get("source", []), (*at, "source"))):
         place = (*at, "source", number)
         for key in ("of", "text", *source):
             if key not in _SOURCE_KEYS or not isinstance(source.get(key), str) or hidden_in(source[key]):
                 hint = 'a source has of = "delay, rate" and text = "where these are from"'
-                raise NetworkFileError((*place, key), f"{key} of a source is not as it should be", hint)
+                raise DesignError((*place, key), f"{key} of a source is not as it should be", hint)
     path = table.get("path")
     if not isinstance(path, Mapping) or not path:
-        raise NetworkFileError((*at, "path"), "the network sets no key of a path", 'write path.delay = "5ms"')
+        raise DesignError((*at, "path"), "the network sets no key of a path", 'write path.delay = "5ms"')
     read = Network(name, "", path, (), at=(*at, "path"))
     _ = (read.hops, read.changes)
 

@@ -11,7 +11,7 @@ from crosswind.catalog.metrics import METRICS
 from crosswind.study.declared import MOST_CHARACTERS
 from crosswind.study.design import Study
 from crosswind.study.edits import Edit, Replaced
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.precision import main_metric
 from crosswind.text.quantities import TIME
 
@@ -85,7 +85,7 @@ def _in_words(key: str) -> str:
 
 def raw_levels(key: str, levels: Sequence[str]) -> list[object]:
     """Levels of a key as a question names them: numbers without quotes, but for series, where one is a text too."""
-    return list(levels) if key in VALUE_TYPES and VALUE_TYPES[key].is_series else _numbers(levels)
+    return list(levels) if key in SETTINGS and SETTINGS[key].type.is_series else _numbers(levels)
 
 
 def series(levels: Sequence[str]) -> list[object]:

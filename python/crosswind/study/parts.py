@@ -10,20 +10,18 @@ from dataclasses import dataclass
 
 from crosswind.catalog import Key, catalog
 from crosswind.catalog.path_effect import DIRECTIONS
-from crosswind.study.errors import CellError
+from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument, PartTable, set_keys
 from crosswind.study.keys import (
     CHANGE,
     FLOW,
     HOP,
     KIND_OF_TABLE,
-    VALUE_TYPES,
-    direction_keys,
+    SETTINGS,
+    WORKLOAD_KINDS,
     in_order,
-    kinds_of_flow,
     names_of,
     table_of_key,
-    workload_keys,
 )
 from crosswind.study.levels import Values
 from crosswind.study.network_use import network_uses
@@ -70,7 +68,7 @@ class Part:
 
 
 def parts_of(document: DesignDocument) -> tuple[Part, ...]:
-    """The parts of a study, one named "" when the file has none. Raises: CellError."""
+    """The parts of a study, one named "" when the file has none. Raises: DesignError."""
     base = _settings_of(document, ())
     tables: list[tuple[PartTable | None, Location]] = [(None, ())]
     if document.part:
@@ -79,11 +77,13 @@ def parts_of(document: DesignDocument) -> tuple[Part, ...]:
     for table, place in tables:
         part = _part(document, base, table, place)
         if part.name in {other.name for other in parts}:
-            raise CellError((*place, "name"), f'two parts are named "{part.name}"', "give each part a name of its own")
+            raise DesignError(
+                (*place, "name"), f'two parts are named "{part.name}"', "give each part a name of its own"
+            )
         parts.append(part)
     count = sum(map(len, parts))
     if count > MAX_CELLS:
-        raise CellError((), f"the study has {count:,} cells", f"at most {MAX_CELLS:,}; take fewer levels or factors")
+        raise DesignError((), f"the study has {count:,} cells", f"at most {MAX_CELLS:,}; take fewer levels or factors")
     return tuple(parts)
 
 
@@ -92,17 +92,17 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
     settings = overridden if table is None else {**_without_overridden(base, overridden), **overridden}
     kind = settings.get("workload.kind")
     if kind is None:
-        raise CellError(
+        raise DesignError(
             (*place, "workload", "kind"),
             "no workload.kind is set",
-            f'write kind = "echo" (or {", ".join(list(catalog().workloads)[1:])}) under [workload]',
+            f'write kind = "echo" (or {", ".join(WORKLOAD_KINDS[1:])}) under [workload]',
         )
-    takes = workload_keys(kind.levels[0].text).keys() | {"kind"}
+    takes = catalog().workloads[kind.levels[0].text].by_study.keys() | {"kind"}
     fits = {key: v for key, v in settings.items() if not key.startswith("workload.") or key[9:] in takes}
     for key in overridden.keys() - fits.keys():
         hint = f"{kind.levels[0].text} takes {', '.join(sorted(takes - {'kind'}))}"
         message = f"workload {kind.levels[0].text} does not take {key[9:]}"
-        raise CellError((*place, *key.split(".")), message, hint)
+        raise DesignError((*place, *key.split(".")), message, hint)
     source = table or document
     where = {
         key: _location(key, source, place) if key in overridden else _location(key, document, ())
@@ -120,13 +120,15 @@ def _of_kind(key: str, settings: Mapping[str, Values], place: Location) -> Value
     """What a key is set to, where one kind of workload means something else by the same text than another."""
     values, owner = settings[key], table_of_key(key) or "workload"
     kind = settings.get(f"{owner}.kind")
-    taken = None if kind is None else workload_keys(kind.levels[0].text).get(key.removeprefix(f"{owner}."))
-    if taken is None or not VALUE_TYPES[key].is_peer:
+    taken = (
+        None if kind is None else catalog().workloads[kind.levels[0].text].by_study.get(key.removeprefix(f"{owner}."))
+    )
+    if taken is None or not SETTINGS[key].type.is_peer:
         return values
     try:
         return type_of([taken]).values(values.raw)
     except UnitError as error:
-        raise CellError(place, error.message, error.hint) from None
+        raise DesignError(place, error.message, error.hint) from None
 
 
 def _location(key: str, tables: DesignDocument | PartTable, place: Location) -> Location:
@@ -151,7 +153,7 @@ def _settings_of(tables: DesignDocument | PartTable, place: Location) -> dict[st
         for number, name in enumerate(names):
             if name in names[:number]:
                 where = (*place, *table.split("."), number, "name")
-                raise CellError(where, f'two {kind}s are named "{name}"', "give each a name of its own")
+                raise DesignError(where, f'two {kind}s are named "{name}"', "give each a name of its own")
     settings = set_keys(tables.path, "path.") | set_keys(tables.host, "host.") | set_keys(tables.workload, "workload.")
     for name, flow in zip(_names_in(tables, FLOW), tables.flow, strict=True):
         settings |= set_keys(flow, f"{FLOW}.{name}.")
@@ -161,7 +163,7 @@ def _settings_of(tables: DesignDocument | PartTable, place: Location) -> dict[st
 def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -> dict[str, Values]:
     """The base without what `own` replaces: `path.loss` means both directions, whatever the base sets for each."""
     owners = {table_of_key(key) or "path" for key in own if key.startswith("path.")}
-    names = [(owner, name) for owner in owners for name in direction_keys() if f"{owner}.{name}" in own]
+    names = [(owner, name) for owner in owners for name in catalog().direction.by_study if f"{owner}.{name}" in own]
     replaced = {f"{owner}.{direction}.{name}" for direction in DIRECTIONS for owner, name in names}
     return {key: values for key, values in base.items() if key not in replaced}
 
@@ -172,35 +174,35 @@ def _check_flows(part: Part) -> None:
     for flow in (f"{FLOW}.{name}" for name in names_of(FLOW, part.settings)):
         kind = part.settings.get(f"{flow}.kind")
         if kind is None:
-            hint = f'write kind = "transfer" (or {", ".join(kinds_of_flow())}) in the [[flow]]'
-            raise CellError(part.location_of(f"{flow}.kind"), f"the flow {flow.rpartition('.')[2]} has no kind", hint)
-        keys = workload_keys(kind.levels[0].text)
+            hint = f'write kind = "transfer" (or {", ".join(WORKLOAD_KINDS)}) in the [[flow]]'
+            raise DesignError(part.location_of(f"{flow}.kind"), f"the flow {flow.rpartition('.')[2]} has no kind", hint)
+        keys = catalog().workloads[kind.levels[0].text].by_study
         takes = keys.keys() | of_flow | {"kind"}
         for key in part.settings:
             if table_of_key(key) == flow and key.removeprefix(f"{flow}.") not in takes:
                 message = f"a flow of the workload {kind.levels[0].text} does not take {key.rpartition('.')[2]}"
-                raise CellError(part.locations[key], message, f"it takes {', '.join(sorted(takes - {'kind'}))}")
+                raise DesignError(part.locations[key], message, f"it takes {', '.join(sorted(takes - {'kind'}))}")
 
 
 def _refuse_idle_keys(part: Part) -> None:
     """Refuses keys that have no effect in any cell of a part."""
-    for name, key in workload_keys(part.kind).items():
-        _refuse_idle_key(part, f"workload.{name}", key, workload_keys(part.kind), ("workload",))
+    for name, key in catalog().workloads[part.kind].by_study.items():
+        _refuse_idle_key(part, f"workload.{name}", key, catalog().workloads[part.kind].by_study, ("workload",))
     changes = [f"{CHANGE}.{name}" for name in names_of(CHANGE, part.settings)]
     for change in changes:
-        keys = {key.study: key for key in catalog().changes.keys}
+        keys = catalog().changes.by_study
         for name, key in keys.items():
             _refuse_idle_key(part, f"{change}.{name}", key, keys, (change,))
     hops = hops_of(part.settings)
     _refuse_unclear_hops(part, hops)
     for owner in (*hops, *changes):
-        for name, key in direction_keys().items():
+        for name, key in catalog().direction.by_study.items():
             both = tuple(f"{owner}.{direction}" for direction in DIRECTIONS)
             for dotted, groups in ((f"{owner}.{name}", both), *((f"{group}.{name}", (group,)) for group in both)):
                 if owner in hops:
-                    _refuse_idle_key(part, dotted, key, direction_keys(), groups)
+                    _refuse_idle_key(part, dotted, key, catalog().direction.by_study, groups)
             if all(f"{group}.{name}" in part.settings for group in (owner, *both)):
-                raise CellError(
+                raise DesignError(
                     part.locations[f"{owner}.{name}"],
                     f"{owner}.{name} has no effect: forward and reverse both set their own",
                     f"remove {owner}.{name} or one of the two",
@@ -215,14 +217,14 @@ def _refuse_unclear_hops(part: Part, hops: Sequence[str]) -> None:
         for network in [network_named(level.value) for level in part.settings.get(key, Values()).levels]:
             if network.hop_names:
                 message = f"{network.name} has several hops, and cannot be one"
-                raise CellError(part.locations[key], message, f'write path.network = "{network.name}" without hops')
+                raise DesignError(part.locations[key], message, f'write path.network = "{network.name}" without hops')
     networks = [network for network in networks_of_path(part.settings) if network.hop_names]
     if networks:
         _refuse_foreign_hops(part, written)
     elif hops == ("path",):
         return
     for owner in ("path", *(f"path.{direction}" for direction in DIRECTIONS)):
-        for name in ([] if networks else ["network"]) + list(direction_keys()):
+        for name in ([] if networks else ["network"]) + list(catalog().direction.by_study):
             key = f"{owner}.{name}"
             if key not in part.settings or (networks and all(network.hop_that_sets(name) for network in networks)):
                 continue
@@ -232,7 +234,7 @@ def _refuse_unclear_hops(part: Part, hops: Sequence[str]) -> None:
                 network = next(candidate for candidate in networks if candidate.hop_that_sets(name) is None)
                 of = f" of {network.name}"
                 hint = "write " + " or ".join(f"path.hop.{hop}.{key[5:]}" for hop in network.hop_names)
-            raise CellError(part.locations[key], f"{key} does not say which hop{of} it is of", hint)
+            raise DesignError(part.locations[key], f"{key} does not say which hop{of} it is of", hint)
 
 
 def _refuse_foreign_hops(part: Part, written: Sequence[str]) -> None:
@@ -242,7 +244,7 @@ def _refuse_foreign_hops(part: Part, written: Sequence[str]) -> None:
             if name not in network.hop_names:
                 key = next(key for key in part.settings if table_of_key(key) == f"{HOP}.{name}")
                 hint = f"its hops: {', '.join(network.hop_names)}" if network.hop_names else "leave its hop out"
-                raise CellError(part.locations[key], f"the network {network.name} has no hop {name}", hint)
+                raise DesignError(part.locations[key], f"the network {network.name} has no hop {name}", hint)
 
 
 def _refuse_idle_network(part: Part) -> None:
@@ -250,7 +252,7 @@ def _refuse_idle_network(part: Part) -> None:
     for use in network_uses(part.settings):
         if not use.applied:
             message = f"{use.key} changes nothing: {', '.join(use.own)} are set beside {use.network.name}"
-            raise CellError(part.locations[use.key], message, "give only one of them, or the network")
+            raise DesignError(part.locations[use.key], message, "give only one of them, or the network")
 
 
 def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key], groups: tuple[str, ...]) -> None:
@@ -275,4 +277,4 @@ def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key],
             f'add {other.study} = "{condition.values[0]}"',
         )
     if idle:
-        raise CellError(part.locations[dotted], f"{dotted} has no effect: {message}", hint)
+        raise DesignError(part.locations[dotted], f"{dotted} has no effect: {message}", hint)

@@ -92,7 +92,7 @@ def looks_of(
 
 
 def precisions_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Precision, ...]:
-    """What precision a study asks for. Raises: DesignError, CellError."""
+    """What precision a study asks for. Raises: DesignError."""
     precisions = tuple(
         _precision(table, ("precision", number), parts) for number, table in enumerate(document.precision)
     )

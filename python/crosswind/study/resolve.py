@@ -36,7 +36,7 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
     changes = [f"{CHANGE}.{name}" for name in names_of(CHANGE, settings)]
     groups: dict[str, tuple[Key, ...]] = {
         "path": known.path.keys,
-        **{f"{hop}.{direction}": known.direction_keys for hop in hops for direction in DIRECTIONS},
+        **{f"{hop}.{direction}": known.direction.keys for hop in hops for direction in DIRECTIONS},
         **dict.fromkeys(changes, known.changes.keys),
         "host": known.host.keys,
         "workload": workload.keys,
@@ -49,7 +49,7 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
     resolved = {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
     # What a change sets has an effect beside what the hop has, whatever that is.
     of_changes = {f"{change}.{direction}" for change in changes for direction in DIRECTIONS}
-    return resolved | {group: tuple(_all_given(group, known.direction_keys, settings)) for group in of_changes}
+    return resolved | {group: tuple(_all_given(group, known.direction.keys, settings)) for group in of_changes}
 
 
 def with_networks(settings: Mapping[str, Level]) -> dict[str, Level]:

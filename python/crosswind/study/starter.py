@@ -15,7 +15,7 @@ from crosswind.study.design import Study
 from crosswind.study.edits import Replaced
 from crosswind.study.errors import Origin
 from crosswind.study.files import STANDARD_INPUT
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.levels import NetworkFiles
 from crosswind.study.network_files import assignments
 from crosswind.study.networks import NETWORKS
@@ -84,7 +84,7 @@ def starter(given: Mapping[str, str], *, file: str = _USUAL_FILE) -> tuple[Study
     among_networks = f",{levels}" if factor == "path.network" else ""
     networks = list(dict.fromkeys(map(str.strip, f"{network}{among_networks}".split(","))))
     if factor and not among_networks:
-        edits[factor] = series(levels.split(",")) if VALUE_TYPES[factor].is_series else levels
+        edits[factor] = series(levels.split(",")) if SETTINGS[factor].type.is_series else levels
     document: dict[str, Any] = {
         "title": f"{METRICS[metric].title} over {{path.network}}" + (f": {{{factor}}}" if factor in edits else ""),
         "path": {"network": networks if len(networks) > 1 else networks[0]},
@@ -115,9 +115,9 @@ def _compared(text: str) -> tuple[str, str]:
         return "", ""
     word, equals, levels = map(str.strip, text.partition("="))
     if equals:
-        short = {key: key.partition(".")[2] for key in VALUE_TYPES}
+        short = {key: key.partition(".")[2] for key in SETTINGS}
         keys = [key for key in short if word in (key, short[key])]
-        if len(keys) == 1 or word in VALUE_TYPES:
+        if len(keys) == 1 or word in SETTINGS:
             return (keys or [word])[0], levels
         message = f"{shown(word)} may be {' or '.join(keys)}" if keys else f"there is no key {shown(word)}"
         hint = "name it in full" if keys else did_you_mean(word, [*short.values(), *short])

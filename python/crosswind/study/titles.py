@@ -10,7 +10,7 @@ from decimal import Decimal
 from crosswind.errors import did_you_mean
 from crosswind.study.cells import Cell
 from crosswind.study.errors import DesignError
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.levels import Level
 from crosswind.study.toml_text import Location
 
@@ -23,9 +23,9 @@ _MOST_LISTED = 4
 def check_title(title: str, place: Location) -> None:
     """Raises: DesignError for a placeholder that is no key."""
     for key in _PLACEHOLDER.findall(title):
-        if key not in VALUE_TYPES:
+        if key not in SETTINGS:
             raise DesignError(
-                place, f"the title names {{{key}}}, and there is no such key", did_you_mean(key, VALUE_TYPES)
+                place, f"the title names {{{key}}}, and there is no such key", did_you_mean(key, SETTINGS)
             )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from crosswind.errors import did_you_mean
 from crosswind.findings.declared import FindingError
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.levels import text_of
 from crosswind.study.tables import TomlValue
 from crosswind.study.toml_text import Location
@@ -110,8 +110,8 @@ def _check_columns(table: Mapping[str, Any], columns: Sequence[_Column], place: 
     for column in columns:
         name = column.name
         of_level = column.level is not None
-        if name not in VALUE_TYPES and name != "part" and (of_level or name not in _COLUMN_TYPES):
-            known = [*([] if of_level else _COLUMN_TYPES), "part", *VALUE_TYPES]
+        if name not in SETTINGS and name != "part" and (of_level or name not in _COLUMN_TYPES):
+            known = [*([] if of_level else _COLUMN_TYPES), "part", *SETTINGS]
             hint = did_you_mean(name, known)
             raise FindingError(column.place, f"{shown(name)} is not a column", hint)
         if name in table.get("levels", {}):

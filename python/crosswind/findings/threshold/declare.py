@@ -13,7 +13,7 @@ from crosswind.findings.declared import FindingError, indices_of, metric_of
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import Declaration, Reading
 from crosswind.study.errors import DesignError
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.keys import SETTINGS
 from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.text.units import shown
@@ -130,11 +130,9 @@ def _where(written: Written, table: ThresholdTable, place: Location, reading: Re
 def _keys(written: Written, place: Location) -> Iterator[tuple[str, str]]:
     """Its levels by dotted key: `loss` is `path.loss`. Raises: FindingError."""
     for word, level in written.where:
-        metric = next(
-            (key for key in (word, *(f"{section}.{word}" for section in _SECTIONS)) if key in VALUE_TYPES), None
-        )
+        metric = next((key for key in (word, *(f"{section}.{word}" for section in _SECTIONS)) if key in SETTINGS), None)
         if metric is None and word != "part":
-            last_words = {key.partition(".")[2] for key in VALUE_TYPES}
+            last_words = {key.partition(".")[2] for key in SETTINGS}
             raise FindingError(place, f"there is no key {shown(word)}", did_you_mean(word, last_words))
         yield metric or word, level
 
