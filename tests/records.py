@@ -10,8 +10,9 @@ import polars as pl
 from cell_events import FINISHED
 from crosswind.analysis.cells import collect
 from crosswind.analysis.result import CellResult
+from crosswind.catalog.tables import SAMPLES
 from crosswind.cell.failure import ErrorKind, Failure
-from crosswind.cell.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_table
+from crosswind.cell.record import CellRun, RunRecord
 from crosswind.cell.result import Finished
 from crosswind.findings.judged import Context
 from effects import effect_of
@@ -121,14 +122,14 @@ def table(count: int, **columns: list[Any]) -> pl.DataFrame:
     columns = {"exchange": list(range(count)), "flow": [0] * count} | columns
     return pl.DataFrame([
         pl.Series(key, columns[key], dtype) if key in columns else nulls(key, count)
-        for key, dtype in SAMPLE_SCHEMA.items()
+        for key, dtype in SAMPLES.schema.items()
     ])  # fmt: skip
 
 
 @cache
 def nulls(key: str, count: int) -> pl.Series:
     """A column that is null. Made once for all tables: simulated studies have thousands."""
-    return pl.Series(key, [None] * count, SAMPLE_SCHEMA[key])
+    return pl.Series(key, [None] * count, SAMPLES.schema[key])
 
 
 def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None = None, **changes: Any) -> CellRun:
@@ -151,7 +152,7 @@ def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None =
         effect=effect_of(parameters),
         finished=end,
         failure=failure,
-        samples=empty_table(SAMPLE_SCHEMA) if samples is None else samples,
+        samples=SAMPLES.empty if samples is None else samples,
         **({"attempts": changes["attempts"]} if "attempts" in changes else {}),
     )
 

@@ -10,9 +10,10 @@ import polars as pl
 
 from cell_events import finished
 from crosswind.catalog.path_effect import NO_EFFECT
+from crosswind.catalog.tables import SAMPLES
 from crosswind.cell.failure import Failure
 from crosswind.cell.process import CellEnd
-from crosswind.cell.record import SAMPLE_SCHEMA, CellRun
+from crosswind.cell.record import CellRun
 from crosswind.execution.durations import Taken
 from crosswind.store.cells import CellsFolder, checksums_in
 from crosswind.store.directory import Store
@@ -146,4 +147,4 @@ def echo_samples(n: int = 60) -> pl.DataFrame:
         "outcome": ["ok"] * n,
         "flow": np.zeros(n),
     }
-    return pl.DataFrame({name: columns.get(name, [None] * n) for name in SAMPLE_SCHEMA}).cast(dict(SAMPLE_SCHEMA))
+    return pl.DataFrame({name: columns.get(name, [None] * n) for name in SAMPLES.schema}).cast(dict(SAMPLES.schema))

@@ -7,7 +7,7 @@ import pytest
 
 from crosswind.catalog import catalog
 from crosswind.catalog.spent import GROUPS
-from crosswind.cell.record import SAMPLE_SCHEMA, SPENT_SCHEMA
+from crosswind.catalog.tables import SAMPLES, SPENT
 from crosswind.store.checksums import sealed, unsealed
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
@@ -144,10 +144,10 @@ def test_where_nothing_tells_it_is_said_why(crosswind: Cli, words: list[str], wh
 
 
 def test_every_part_is_in_one_group_and_no_column_of_samples_has_its_name() -> None:
-    parts = [name.removesuffix("_ns") for name in SPENT_SCHEMA if name not in ("exchange", "whole_ns")]
+    parts = [name.removesuffix("_ns") for name in SPENT.schema if name not in ("exchange", "whole_ns")]
     assert sorted(part for group in GROUPS for part in group.parts) == sorted(parts)
-    assert set(SPENT_SCHEMA) & set(SAMPLE_SCHEMA) == {"exchange"}
-    assert [column.name for column in catalog().spent] == list(SPENT_SCHEMA)
+    assert set(SPENT.schema) & set(SAMPLES.schema) == {"exchange"}
+    assert [column.name for column in catalog().spent] == list(SPENT.schema)
 
 
 def test_a_run_that_was_stopped_before_a_repetition_ended_says_so(crosswind: Cli) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import crosswind as api
 from cell_events import finished
-from crosswind.cell.record import OBJECT_SCHEMA, RunRecord
+from crosswind.catalog.tables import OBJECTS
+from crosswind.cell.record import RunRecord
 from crosswind.cell.result import Finished
 from crosswind.errors import StoreError
 from crosswind.execution.verify import check_files
@@ -62,7 +63,7 @@ def make_run(directory: Path, *, first: int = 60, **changes: Any) -> Path:
             for commit in [folder.commit_missed, folder.commit] if planned.order == 0 else [folder.commit]:
                 part = folder.begin(planned.key)
                 echo_samples(first + planned.order).write_parquet(part / "samples.parquet")
-                objects = pl.DataFrame([{"page": planned.order}], dict(OBJECT_SCHEMA))
+                objects = pl.DataFrame([{"page": planned.order}], dict(OBJECTS.schema))
                 objects.write_parquet(part / "objects.parquet")
                 pl.DataFrame({"n": [planned.order]}).write_parquet(part / "packets.parquet")
                 (part / "output/data").mkdir(parents=True)

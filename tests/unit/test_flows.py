@@ -12,7 +12,8 @@ from crosswind.analysis.cells import collect
 from crosswind.analysis.flow_counts import INTERVAL_NS, Flows, flow_counts, jain
 from crosswind.analysis.flows import flows_of
 from crosswind.catalog.endpoints import all_peers_of
-from crosswind.cell.record import FLOW_SCHEMA, CellRun
+from crosswind.catalog.tables import FLOWS
+from crosswind.cell.record import CellRun
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
@@ -107,7 +108,7 @@ def intervals(*rows: tuple[int, str, int, int]) -> pl.DataFrame:
         }
         for flow, direction, at, size in rows
     ]
-    return pl.DataFrame(made, schema=FLOW_SCHEMA)
+    return pl.DataFrame(made, schema=FLOWS.schema)
 
 
 def ran(*rows: tuple[int, str, int, int], began: int | None = 0, repetition: int = 0) -> CellRun:

@@ -12,7 +12,7 @@ from conftest import ROOT
 from crosswind.analysis.counters import counters_of
 from crosswind.analysis.samples import read_samples
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per, Statistic, metrics_at, phases_of
-from crosswind.cell.record import SAMPLE_SCHEMA, SPENT_SCHEMA
+from crosswind.catalog.tables import SAMPLES, SPENT
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.result import result_model, schema_text
 from crosswind.report.export import estimates_frame
@@ -30,7 +30,7 @@ ADDED_BY_ANALYSIS = {"undisturbed_ns", "setup_ns", "extra_ns", "blocked"}
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 def test_formulas_are_about_columns_that_exist(metric: Metric) -> None:
     columns = set(pl.sql_expr(metric.formula).meta.root_names())
-    known = {*SAMPLE_SCHEMA, *SPENT_SCHEMA, *ADDED_BY_ANALYSIS}
+    known = {*SAMPLES.schema, *SPENT.schema, *ADDED_BY_ANALYSIS}
     if metric.per in (Per.MESSAGE, Per.COUNTED):
         known = set(counters_of([]).columns)
     elif metric.per is Per.REPORTED:

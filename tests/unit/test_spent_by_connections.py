@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from crosswind.cell.record import SPENT_SCHEMA, empty_table
+from crosswind.catalog.tables import SPENT
 from crosswind.store.spent import TIERS, with_connections
 
 Piece = tuple[int, int, int, str]
@@ -18,8 +18,8 @@ def spent(
     every = pl.DataFrame([*pieces, *([without_pieces] if without_pieces else [])], schema, orient="row")
     connections = every.group_by("connection").agg(pl.col("from_ns").min(), pl.col("to_ns").max())
     samples = pl.DataFrame({"exchange": [0], "outcome": ["ok"], "sent_ns": [began], "received_ns": [ended]})
-    found = with_connections(empty_table(SPENT_SCHEMA), samples, connections, table, is_cut_off=is_cut_off)
-    assert found.schema == SPENT_SCHEMA
+    found = with_connections(SPENT.empty, samples, connections, table, is_cut_off=is_cut_off)
+    assert found.schema == SPENT.schema
     row = found.row(0, named=True)
     assert sum(ns for name, ns in row.items() if name not in ("exchange", "whole_ns")) == row["whole_ns"]
     return {name.removesuffix("_ns"): ns for name, ns in row.items() if ns}
@@ -64,12 +64,12 @@ def test_what_comes_after_the_last_piece_or_packet_that_was_kept_is_unknown() ->
 
 def test_what_is_told_already_stays() -> None:
     samples = pl.DataFrame({"exchange": [0], "outcome": ["ok"], "sent_ns": [0], "received_ns": [9]})
-    named = {**dict.fromkeys(SPENT_SCHEMA, 0), "whole_ns": 9, "jitter_forward_ns": 9}
-    told = pl.DataFrame([named], SPENT_SCHEMA)
+    named = {**dict.fromkeys(SPENT.schema, 0), "whole_ns": 9, "jitter_forward_ns": 9}
+    told = pl.DataFrame([named], SPENT.schema)
     pieces = pl.DataFrame({"connection": [0], "from_ns": [0], "to_ns": [9], "part": ["nagle"]})
     assert with_connections(told, samples, pieces, pieces).equals(told)
 
 
 def test_every_part_has_one_place_in_the_order() -> None:
-    parts = [name.removesuffix("_ns") for name in SPENT_SCHEMA if name not in ("exchange", "whole_ns")]
+    parts = [name.removesuffix("_ns") for name in SPENT.schema if name not in ("exchange", "whole_ns")]
     assert sorted(part for tier in TIERS for part in tier) == sorted(parts)

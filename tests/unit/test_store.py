@@ -10,8 +10,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from crosswind.catalog import tables
+from crosswind.catalog.tables import OBJECTS
 from crosswind.cell.failure import ErrorKind, Failure
-from crosswind.cell.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_table
 from crosswind.errors import DiskError, EngineError, StoreError
 from crosswind.store.cells import CellsFolder
 from crosswind.store.checksums import Checksum
@@ -56,7 +57,7 @@ def test_a_committed_cell_is_read_back(tmp_path: Path) -> None:
     assert [cell.key for cell in record.cells] == ["c001-r00"]
     assert record.cells[0].levels == {"path.loss": "1%"}
     assert record.cells[0].samples.equals(SAMPLES)
-    assert record.cells[0].objects.equals(empty_table(OBJECT_SCHEMA))
+    assert record.cells[0].objects.equals(OBJECTS.empty)
 
 
 def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path: Path) -> None:
@@ -67,11 +68,11 @@ def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path:
         "server_ns": [3] * rows,
         "outcome": ["ok"] * rows,
     }
-    columns = {name: given.get(name, [None] * rows) for name in SAMPLE_SCHEMA}
-    whole = pl.DataFrame(columns).cast(dict(SAMPLE_SCHEMA))
+    columns = {name: given.get(name, [None] * rows) for name in tables.SAMPLES.schema}
+    whole = pl.DataFrame(columns).cast(dict(tables.SAMPLES.schema))
     file = RunFile(tmp_path, "samples.parquet")
     whole.write_parquet(tmp_path / file.name)
-    found = read_table(file, SAMPLE_SCHEMA, Checksum.of(file))
+    found = read_table(file, tables.SAMPLES, Checksum.of(file))
     # Three columns are as long as the table: the number, and both times, of which the constant one stays as it is.
     assert 3 * 8 * rows <= found.estimated_size() < 4 * 8 * rows
     assert found.equals(whole)
@@ -308,7 +309,7 @@ def test_a_read_only_disk_is_refused_with_a_hint(small_disk: Path) -> None:
 
 
 def test_objects_of_pages_are_kept_beside_their_samples(tmp_path: Path) -> None:
-    objects = pl.DataFrame([{"page": 0, "object": "html", "sent_ns": 5}], dict(OBJECT_SCHEMA))
+    objects = pl.DataFrame([{"page": 0, "object": "html", "sent_ns": 5}], dict(OBJECTS.schema))
     with new_run(tmp_path / "run") as store:
         part = CellsFolder(store.directory, store.manifest.id).begin("c001-r00")
         SAMPLES.write_ipc(part / "samples.arrow")

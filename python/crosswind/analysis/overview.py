@@ -21,8 +21,9 @@ from crosswind.analysis.samples import read_samples
 from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, failures_warning
 from crosswind.analysis.units import UNITS, is_of_samples, metrics_of_samples, units_of_samples
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
+from crosswind.catalog.tables import SAMPLES
 from crosswind.catalog.warning import ResultWarning
-from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
+from crosswind.cell.record import OF_REPETITION, CellRun, LargeRun, RunPart
 from crosswind.cell.result import Finished, OutcomeCount
 from crosswind.stats.estimate import EXACT, NO_INTERVAL, Interval
 
@@ -77,7 +78,7 @@ class Held:
     def columns(self) -> list[str]:
         """The columns of samples that are kept of them."""
         roots = {root for metric in self.metrics for root in pl.sql_expr(metric.formula).meta.root_names()}
-        known = {*roots, "connect_ns", "connection", "exchange", "intended_ns", "outcome"} & set(SAMPLE_SCHEMA)
+        known = {*roots, "connect_ns", "connection", "exchange", "intended_ns", "outcome"} & set(SAMPLES.schema)
         return [*_OWN, *sorted(known)]
 
 

@@ -15,7 +15,8 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData
 from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, Per
-from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun
+from crosswind.catalog.tables import SAMPLES
+from crosswind.cell.record import OF_REPETITION, CellRun
 from crosswind.stats.arrays import Array
 from crosswind.stats.estimate import TooFewSamples
 
@@ -115,7 +116,7 @@ def metrics_of_samples(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[
 def is_of_samples(metric: Metric) -> bool:
     """Whether samples alone tell a metric, with `setup_ns`."""
     is_of_them = metric.per in (Per.EXCHANGE, Per.REPETITION)
-    return is_of_them and {*SAMPLE_SCHEMA, "setup_ns"}.issuperset(pl.sql_expr(metric.formula).meta.root_names())
+    return is_of_them and {*SAMPLES.schema, "setup_ns"}.issuperset(pl.sql_expr(metric.formula).meta.root_names())
 
 
 def _unit(repetition: int, values: Array, failed: int, metric: Metric, statistic: str) -> Unit:

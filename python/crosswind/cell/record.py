@@ -6,75 +6,19 @@ below this module knows where it came from, so a report renders on any machine.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Literal
 
 import polars as pl
 
-from crosswind.catalog import ColumnType, SampleColumn, catalog
 from crosswind.catalog.endpoints import is_virtual
 from crosswind.catalog.path_effect import PathEffect
+from crosswind.catalog.tables import FLOWS, OBJECTS, SAMPLES, SPENT
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished
 from crosswind.files.damage import Damage
 
-_TYPES: Mapping[ColumnType, type[pl.DataType]] = {
-    ColumnType.U8: pl.UInt8,
-    ColumnType.U16: pl.UInt16,
-    ColumnType.U32: pl.UInt32,
-    ColumnType.U64: pl.UInt64,
-    ColumnType.I64: pl.Int64,
-    ColumnType.TEXT: pl.String,
-}
-
-
-def _schema(columns: Iterable[SampleColumn]) -> dict[str, type[pl.DataType]]:
-    return {column.name: _TYPES[column.type] for column in columns}
-
-
-SAMPLE_SCHEMA = _schema(catalog().samples)
-"""Columns of `samples.arrow` (docs/result.md). Whatever did not happen is null."""
-
-SPENT_SCHEMA = _schema(catalog().spent)
-"""Columns of `spent.arrow`, what the time of exchanges was spent on."""
-
-PIECES_SCHEMA = _schema(catalog().pieces)
-"""Columns of `pieces.arrow`, the same in the order of time."""
-
-TCP_SCHEMA = _schema(catalog().tcp)
-"""Columns of `tcp.arrow`, what kernels knew of TCP sockets."""
-
-PACKET_SCHEMA = _schema(catalog().packets)
-"""Columns of `packets.arrow`."""
-
 PROBES = 1
 """`stream` of requests beside a transfer, on its connection."""
-
-FLOW_SCHEMA = _schema(catalog().flow_intervals)
-"""Columns of `flows.arrow`, what became of the packets of each flow over time."""
-
-CONNECTION_SCHEMA = _schema(catalog().connections)
-"""Columns of `connections.arrow`, the connections of programs and pages."""
-
-CONNECTION_PARTS_SCHEMA = _schema(catalog().connection_parts)
-"""Columns of `connection_parts.arrow`, what the time of each was spent on."""
-
-CONNECTION_PIECES_SCHEMA = _schema(catalog().connection_pieces)
-"""Columns of `connection_pieces.arrow`, the same in the order of time."""
-
-OBJECT_SCHEMA = _schema(catalog().objects)
-"""Columns of `objects.arrow`, which a page workload alone writes."""
-
-
-def empty_table(schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """A table in a schema's shape without rows. Thousands of repetitions may have it, so it is made once."""
-    return _empty(tuple(schema.items()))
-
-
-@cache
-def _empty(schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
-    return pl.DataFrame(schema=dict(schema))
-
 
 OF_REPETITION = {"cell": pl.UInt32, "repetition": pl.UInt32}
 """The columns that say of which repetition a row is, where a table has those of several."""
@@ -100,13 +44,13 @@ class CellRun:
         exact: whether nothing in it was left to chance, so that any repetition would have come out the same.
         beside: most other cells that ran at the same time; None where that is not known.
         machine: the name of the one that it ran on; None for the one that the run was started on.
-        samples: its samples table, shape of SAMPLE_SCHEMA, without those of flows beside the workload; empty when
+        samples: its samples table, shape of SAMPLES, without those of flows beside the workload; empty when
             failed or for a program workload.
-        probes: requests that transfers beside the workload sent on their own connections, shape of SAMPLE_SCHEMA.
-        spent: what the time of its exchanges was spent on, shape of SPENT_SCHEMA; empty where that is not known.
-        intervals: what became of the packets of each flow over time, shape of FLOW_SCHEMA; empty where the workload
+        probes: requests that transfers beside the workload sent on their own connections, shape of SAMPLES.
+        spent: what the time of its exchanges was spent on, shape of SPENT; empty where that is not known.
+        intervals: what became of the packets of each flow over time, shape of FLOWS; empty where the workload
             runs alone.
-        objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
+        objects: its objects table, shape of OBJECTS; empty for all but pages.
         client_out: what the client of a program workload printed on its standard output; of much, the end of it.
     """
 
@@ -123,11 +67,11 @@ class CellRun:
     exact: bool = False
     beside: int | None = None
     machine: str | None = None
-    samples: pl.DataFrame = field(default_factory=lambda: empty_table(SAMPLE_SCHEMA))
-    probes: pl.DataFrame = field(default_factory=lambda: empty_table(SAMPLE_SCHEMA))
-    spent: pl.DataFrame = field(default_factory=lambda: empty_table(SPENT_SCHEMA))
-    intervals: pl.DataFrame = field(default_factory=lambda: empty_table(FLOW_SCHEMA))
-    objects: pl.DataFrame = field(default_factory=lambda: empty_table(OBJECT_SCHEMA))
+    samples: pl.DataFrame = field(default_factory=lambda: SAMPLES.empty)
+    probes: pl.DataFrame = field(default_factory=lambda: SAMPLES.empty)
+    spent: pl.DataFrame = field(default_factory=lambda: SPENT.empty)
+    intervals: pl.DataFrame = field(default_factory=lambda: FLOWS.empty)
+    objects: pl.DataFrame = field(default_factory=lambda: OBJECTS.empty)
     client_out: str = ""
 
     @property
@@ -144,7 +88,7 @@ class RunPart:
     Attributes:
         cells: of which they are. repetitions: how many.
         texts: `cell`, `repetition`, and what each was as JSON, `result`; None where they are not asked for, and all are
-            valid. samples: `cell`, `repetition`, and the columns of SAMPLE_SCHEMA.
+            valid. samples: `cell`, `repetition`, and the columns of SAMPLES.
     """
 
     cells: frozenset[int]

@@ -1,38 +1,36 @@
 """Reads the connections of programs and pages, with their time breakdown."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
 import polars as pl
 
 from crosswind.catalog.explained import Connection, PartOfConnection, Piece
-from crosswind.cell.record import CONNECTION_PARTS_SCHEMA, CONNECTION_PIECES_SCHEMA, CONNECTION_SCHEMA
+from crosswind.catalog.tables import CONNECTION_PARTS, CONNECTION_PIECES, CONNECTIONS, Table
 from crosswind.errors import UsageError
 from crosswind.store.directory import Store
 from crosswind.store.explained import chosen_results, untold
-from crosswind.store.record import CONNECTION_PARTS, CONNECTION_PIECES, CONNECTIONS
 from crosswind.store.result import RepetitionResult
 
 
 class Tables(Protocol):
     """Gives repetitions' tables."""
 
-    def table(self, result: RepetitionResult, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    def table(self, result: RepetitionResult, table: Table) -> pl.DataFrame:
         """One table. Raises: DamagedFileError."""
 
 
 def has_connections(store: Store) -> bool:
     """Whether a run has time breakdowns for connections."""
-    if any(CONNECTIONS in partition.files for partition in store.partitions()):
+    if any(CONNECTIONS.file in partition.files for partition in store.partitions()):
         return True
-    return any(CONNECTIONS in result.files for result in store.results_in_directories()[0].values())
+    return any(CONNECTIONS.file in result.files for result in store.results_in_directories()[0].values())
 
 
 def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]:
     """A repetition's connections, the longest first, without their pieces. Raises: DamagedFileError."""
     parts: dict[int, list[PartOfConnection]] = {}
-    table = source.table(result, CONNECTION_PARTS, CONNECTION_PARTS_SCHEMA)
+    table = source.table(result, CONNECTION_PARTS)
     for row in table.sort("time_ns", descending=True).iter_rows(named=True):
         parts.setdefault(row.pop("connection"), []).append(PartOfConnection(**row))
     planned = result.planned
@@ -43,7 +41,7 @@ def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]
         "levels": dict(planned.levels),
     }
     connections = []
-    for row in source.table(result, CONNECTIONS, CONNECTION_SCHEMA).iter_rows(named=True):
+    for row in source.table(result, CONNECTIONS).iter_rows(named=True):
         number, whole_ns = row.pop("connection"), row.pop("to_ns") - row["from_ns"]
         known: dict[str, Any] = {
             "parts": parts.get(number, []),
@@ -77,6 +75,6 @@ def explained_connections(
 
 
 def _with_pieces(source: Tables, result: RepetitionResult, connection: Connection) -> Connection:
-    table = source.table(result, CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA)
+    table = source.table(result, CONNECTION_PIECES)
     rows = table.filter(connection=connection.number).drop("connection").iter_rows(named=True)
     return replace(connection, pieces=[Piece(**row) for row in rows])

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from crosswind.catalog.tables import Table
 from crosswind.errors import StoreError
 from crosswind.files.damage import Damage, Repeated
 from crosswind.files.inside import remove_path
@@ -426,29 +427,29 @@ class Store:
             return file_of(self.directory, result.partition, name)
         return RunFile(self.directory, f"cells/{result.key}/{name}")
 
-    def table(self, result: RepetitionResult, name: str, schema: Mapping[str, "type[pl.DataType]"]) -> "pl.DataFrame":
+    def table(self, result: RepetitionResult, table: Table) -> "pl.DataFrame":
         """A table of a repetition; one without rows where none was written. Raises: DamagedFileError."""
         if result.partition is not None:
-            return self._partitions[result.partition].rows_of(result.planned, name, schema)
+            return self._partitions[result.partition].rows_of(result.planned, table)
         from crosswind.store.tables import read_table
 
-        return read_table(self.file(result, name), schema, result.files.get(name))
+        return read_table(self.file(result, table.file), table, result.files.get(table.file))
 
     def rows(
         self,
         result: RepetitionResult,
-        name: str,
-        schema: Mapping[str, "type[pl.DataType]"],
+        table: Table,
         *,
         where: "pl.Expr",
         columns: "Sequence[str | pl.Expr]",
     ) -> "pl.DataFrame":
         """Some rows and columns from a repetition's table. Raises: DamagedFileError."""
         if result.partition is not None:
-            return self.table(result, name, schema).filter(where).select(columns)
+            return self.table(result, table).filter(where).select(columns)
         from crosswind.store.tables import read_rows
 
-        return read_rows(self.file(result, name), schema, result.files.get(name), where=where, columns=columns)
+        file, checksum = self.file(result, table.file), result.files.get(table.file)
+        return read_rows(file, table, checksum, where=where, columns=columns)
 
     def check_files(self, result: RepetitionResult, names: Iterable[str]) -> None:
         """Checks some of a repetition's files against their checksums, if it has them. Raises: DamagedFileError."""
@@ -469,9 +470,9 @@ class Store:
         place = Path(tempfile.mkdtemp(dir=scratch))
         for name in result.files:
             of_repetition = pl.col("cell") == result.planned.cell, pl.col("repetition") == result.planned.repetition
-            table = self._partitions[result.partition].table(name)
-            assert table is not None  # It is made from its repetitions'.
-            table.filter(of_repetition).drop("cell", "repetition").write_parquet(place / name)
+            packed = self._partitions[result.partition].table(name)
+            assert packed is not None  # It is made from its repetitions'.
+            packed.filter(of_repetition).drop("cell", "repetition").write_parquet(place / name)
         write_sealed(place / RESULT, {"run": self.manifest.id, **result.as_json()})
         return place
 

@@ -8,13 +8,12 @@ import polars as pl
 from crosswind.catalog.endpoints import EMULATOR
 from crosswind.catalog.explained import MOST_PACKETS, Explained, PacketPoint, Piece, SocketHistory, SocketPoint
 from crosswind.catalog.spent import NOT_KEPT, TAKES
-from crosswind.cell.record import CONNECTION_SCHEMA, PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
+from crosswind.catalog.tables import CONNECTIONS, PACKETS, PIECES, SPENT, TCP
 from crosswind.cell.result import added_up
 from crosswind.errors import StoreError, UsageError
 from crosswind.files.damage import Repeated
 from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
-from crosswind.store.record import CONNECTIONS, PACKETS, PIECES, SPENT, TCP
 from crosswind.store.result import RepetitionResult
 
 
@@ -26,7 +25,7 @@ def explained(
     Raises: UsageError for an unknown cell or exchange; StoreError without a time breakdown.
     """
     chosen = chosen_results(store, cell=cell, repetition=repetition)
-    tables = [(result, store.table(result, SPENT, SPENT_SCHEMA)) for result in chosen]
+    tables = [(result, store.table(result, SPENT)) for result in chosen]
     tables = [(result, table) for result, table in tables if not table.is_empty()]
     if not tables:
         raise untold(store, "these exchanges", chosen)
@@ -53,12 +52,10 @@ def _missing_reason(store: Store, results: Sequence[RepetitionResult]) -> str:
     if not any(result.succeeded for result in results):
         ended = added_up(outcome for result in results for outcome in result.outcomes)
         return f"no exchange succeeded: {', '.join(count.text() for count in ended)}"
-    connections = (
-        store.table(result, CONNECTIONS, CONNECTION_SCHEMA) for result in results if CONNECTIONS in result.files
-    )
+    connections = (store.table(result, CONNECTIONS) for result in results if CONNECTIONS.file in result.files)
     if any(not table.is_empty() for table in connections):
         return "of programs only connections are known: leave --message out, or say --connection N"
-    if any(CONNECTIONS in result.files for result in results):
+    if any(CONNECTIONS.file in result.files for result in results):
         return "neither TCP nor UDP passed the path"
     return TAKES
 
@@ -126,7 +123,7 @@ def _numbered(store: Store, tables: Sequence[tuple[RepetitionResult, pl.DataFram
 
 
 def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], table: pl.DataFrame) -> Explained:
-    pieces = store.table(result, PIECES, PIECES_SCHEMA).filter(exchange=row["exchange"])
+    pieces = store.table(result, PIECES).filter(exchange=row["exchange"])
     if pieces.is_empty() and row["whole_ns"]:
         raise UsageError(
             f"the pieces of exchange {row['exchange']} of {result.key} were not kept",
@@ -154,7 +151,7 @@ def check_sockets(store: Store, exchanges: Sequence[Explained]) -> None:
     Raises: DamagedFileError when a table has changed.
     """
     for result in _results_of(store, exchanges):
-        store.check_files(result, (TCP, PACKETS))
+        store.check_files(result, (TCP.file, PACKETS.file))
 
 
 def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[SocketHistory]:
@@ -172,9 +169,9 @@ def _results_of(store: Store, exchanges: Sequence[Explained]) -> list[Repetition
 
 
 def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
-    tcp = store.table(result, TCP, TCP_SCHEMA)
+    tcp = store.table(result, TCP)
     if not (tcp["last"] == 0).any():
-        store.check_files(result, (PACKETS,))
+        store.check_files(result, (PACKETS.file,))
         return None
     most = tcp.sort("sent_bytes").row(-1, named=True)
     host, port = most["host"], most["client_port"]
@@ -209,7 +206,6 @@ def _packets_of(store: Store, result: RepetitionResult, host: str, port: int) ->
     rows = store.rows(
         result,
         PACKETS,
-        PACKET_SCHEMA,
         where=(pl.col(whose) == port) & (pl.col("direction") == side),
         columns=["in_ns", "queueing_ns", fate.alias("fate")],
     )

@@ -10,27 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Self
 
+from crosswind.catalog.tables import PACKET_RECORDS, PARTS, TABLES
 from crosswind.store.result import RepetitionResult
 
-PACKETS = "packets"
-PARTS = "parts"
 CAPTURES = "captures"
-_FILES = {
-    "packets": PACKETS,
-    "spent": PARTS,
-    "pieces": PARTS,
-    "connections": PARTS,
-    "connection_parts": PARTS,
-    "connection_pieces": PARTS,
-    "tcp": PARTS,
-}
-KINDS = (PARTS, PACKETS, CAPTURES)
+KINDS = (PARTS, PACKET_RECORDS, CAPTURES)
+_KINDS = {table.name: table.kind for table in TABLES}
 
 
 def kind_of(file: str) -> str | None:
     """A file's kind; None for files in every run."""
     path = PurePath(file)
-    return CAPTURES if path.suffix == ".pcapng" else _FILES.get(path.stem) if len(path.parts) == 1 else None
+    return CAPTURES if path.suffix == ".pcapng" else _KINDS.get(path.stem) if len(path.parts) == 1 else None
 
 
 @dataclass(frozen=True)

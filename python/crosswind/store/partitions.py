@@ -19,7 +19,8 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.cell.record import OF_REPETITION, empty_table
+from crosswind.catalog.tables import PACKETS, TABLES, Table
+from crosswind.cell.record import OF_REPETITION
 from crosswind.store.checksums import (
     CHANGED,
     MISSING,
@@ -53,12 +54,7 @@ MOST_BYTES = 32 << 20
 """Bytes in a partition's files: it is read in one piece."""
 _MOST_BYTES_OF_ONE = 1 << 20
 
-TABLES = frozenset(
-    f"{name}.parquet"
-    for name in (
-        "samples", "spent", "pieces", "tcp", "objects", "flows", "connections", "connection_parts", "connection_pieces",
-    )
-)  # fmt: skip
+_PACKABLE = frozenset(table.file for table in TABLES if table is not PACKETS)
 """Packable files. A repetition with any other file stays a directory: captures and outputs are for other programs."""
 
 
@@ -85,22 +81,23 @@ class Partition(PartitionIndex):
         table = _table(self.file(name), self.files[name])
         return table if name == RESULTS else self._counted_rows(table)
 
-    def every_row(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-        """A table over all its repetitions, in a schema's shape. Raises: DamagedFileError."""
-        if name not in self.files:
-            return empty_table({**OF_REPETITION, **schema})
-        return self._counted_rows(_shaped(self.file(name), self.files[name], (*OF_REPETITION, *schema)))
+    def every_row(self, table: Table) -> pl.DataFrame:
+        """A table over all its repetitions. Raises: DamagedFileError."""
+        if table.file not in self.files:
+            return pl.DataFrame(schema={**OF_REPETITION, **table.schema})
+        columns = (*OF_REPETITION, *table.schema)
+        return self._counted_rows(_shaped(self.file(table.file), self.files[table.file], columns))
 
     def _counted_rows(self, rows: pl.DataFrame) -> pl.DataFrame:
         return rows if self.counted is None else rows.join(self.texts(), on=list(OF_REPETITION), how="semi")
 
-    def rows_of(self, planned: PlannedCell, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    def rows_of(self, planned: PlannedCell, table: Table) -> pl.DataFrame:
         """One repetition's table. Raises: DamagedFileError."""
-        if name not in self.files:
-            return empty_table(schema)
-        file, checksum = self.file(name), self.files[name]
+        if table.file not in self.files:
+            return table.empty
+        file, checksum = self.file(table.file), self.files[table.file]
         start, length = _places(file, checksum).get((planned.cell, planned.repetition), (0, 0))
-        return _shaped(file, checksum, tuple(schema)).slice(start, length)
+        return _shaped(file, checksum, tuple(table.schema)).slice(start, length)
 
     def texts(self) -> pl.DataFrame:
         """The repetitions' results as JSON: `cell`, `repetition`, `result`. Raises: DamagedFileError."""
@@ -181,7 +178,7 @@ def read_partition(run: Path, name: str, run_id: str) -> Partition:
 
 def is_packable(result: RepetitionResult) -> bool:
     """Whether a repetition may be packed: it finished, and left only small tables."""
-    return result.failure is None and TABLES.issuperset(result.files) and result.size_bytes <= _MOST_BYTES_OF_ONE
+    return result.failure is None and _PACKABLE.issuperset(result.files) and result.size_bytes <= _MOST_BYTES_OF_ONE
 
 
 def is_partition(repetitions: int, size_bytes: int) -> bool:

@@ -4,40 +4,15 @@ from collections.abc import Container, Iterator, Sequence
 
 import polars as pl
 
-from crosswind.cell.record import (
-    CONNECTION_PIECES_SCHEMA,
-    CONNECTION_SCHEMA,
-    FLOW_SCHEMA,
-    OBJECT_SCHEMA,
-    OF_REPETITION,
-    PACKET_SCHEMA,
-    PROBES,
-    SAMPLE_SCHEMA,
-    SPENT_SCHEMA,
-    CellRun,
-    LargeRun,
-    RunPart,
-    RunRecord,
-    empty_table,
-)
+from crosswind.catalog.tables import CONNECTION_PIECES, CONNECTIONS, FLOWS, OBJECTS, PACKETS, SAMPLES, SPENT
+from crosswind.cell.record import OF_REPETITION, PROBES, CellRun, LargeRun, RunPart, RunRecord
 from crosswind.files.damage import Damage
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
 from crosswind.store.partitions import PACKED_AT_ONCE, texts_of
 from crosswind.store.result import RepetitionResult
 from crosswind.store.run_file import RunFile
-from crosswind.store.tables import read_table
 
-SAMPLES = "samples.parquet"
-SPENT = "spent.parquet"
-PIECES = "pieces.parquet"
-CONNECTIONS = "connections.parquet"
-CONNECTION_PARTS = "connection_parts.parquet"
-CONNECTION_PIECES = "connection_pieces.parquet"
-FLOWS = "flows.parquet"
-TCP = "tcp.parquet"
-PACKETS = "packets.parquet"
-_OBJECTS = "objects.parquet"
 _OUTPUT = "client.out"
 _KEPT_OUTPUT_BYTES = 16 << 20
 """Maximum client output: it may be a report with a million times in it."""
@@ -119,7 +94,7 @@ def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator
             asked = results or at == 0 or known is None or known["valid"] < len(partition.keys)
             texts = partition.texts() if asked else None
             cells = frozenset(texts["cell"] if texts is not None else () if known is None else known["cells"])
-            samples = partition.every_row(SAMPLES, SAMPLE_SCHEMA)
+            samples = partition.every_row(SAMPLES)
         except DamagedFileError as error:
             damaged += store.damage_of(partition, error)
             continue
@@ -133,10 +108,10 @@ def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator
 
 def part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Damage]) -> RunPart:
     """Repetitions from directories, in a partition's form. Args: damaged: receives those with a changed file."""
-    whole, tables = [], [empty_table({**OF_REPETITION, **SAMPLE_SCHEMA})]
+    whole, tables = [], [pl.DataFrame(schema={**OF_REPETITION, **SAMPLES.schema})]
     for result in results:
         try:
-            samples = empty_table(SAMPLE_SCHEMA) if result.failure is not None else _samples(store, result)
+            samples = SAMPLES.empty if result.failure is not None else _samples(store, result)
         except DamagedFileError as error:
             damaged.append(store.damage(result.planned, error))
             continue
@@ -152,8 +127,8 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     # A failed cell's tables stay for inspection, but are no measurement.
     whole = result.failure is None
     planned = result.planned
-    samples = _samples(store, result) if whole else empty_table(SAMPLE_SCHEMA)
-    probes = empty_table(SAMPLE_SCHEMA)
+    samples = _samples(store, result) if whole else SAMPLES.empty
+    probes = SAMPLES.empty
     if flows := planned.parameters.get("flows"):
         is_own = pl.col("flow") == 0
         if any(flow["workload"].get("probe_rate_per_s") for flow in flows):
@@ -175,40 +150,36 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         machine=result.machine,
         samples=samples,
         probes=probes,
-        intervals=store.table(result, FLOWS, FLOW_SCHEMA) if whole else empty_table(FLOW_SCHEMA),
-        spent=_spent(store, result, samples) if whole else empty_table(SPENT_SCHEMA),
-        objects=store.table(result, _OBJECTS, OBJECT_SCHEMA) if whole else empty_table(OBJECT_SCHEMA),
+        intervals=store.table(result, FLOWS) if whole else FLOWS.empty,
+        spent=_spent(store, result, samples) if whole else SPENT.empty,
+        objects=store.table(result, OBJECTS) if whole else OBJECTS.empty,
         client_out=_end_of_text(store.file(result, _OUTPUT), result.files.get(_OUTPUT)) if whole else "",
     )
 
 
 def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.DataFrame:
     """The exchanges' time breakdown. Raises: DamagedFileError."""
-    spent = store.table(result, SPENT, SPENT_SCHEMA)
-    if CONNECTIONS not in result.files:
+    spent = store.table(result, SPENT)
+    if CONNECTIONS.file not in result.files:
         return spent
     # It uses numpy: not to be imported before the first cell has run.
     from crosswind.store.spent import with_connections
 
-    connections, pieces = (
-        store.table(result, name, schema)
-        for name, schema in ((CONNECTIONS, CONNECTION_SCHEMA), (CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA))
-    )
+    connections, pieces = (store.table(result, table) for table in (CONNECTIONS, CONNECTION_PIECES))
     return with_connections(spent, samples, connections, pieces, is_cut_off=result.is_cut_off)
 
 
 def packets_of(store: Store, result: RepetitionResult) -> pl.DataFrame | None:
     """The packets of a repetition; None where they were not kept. Raises: DamagedFileError."""
-    checksum = result.files.get(PACKETS)
-    return None if checksum is None else read_table(store.file(result, PACKETS), PACKET_SCHEMA, checksum)
+    return store.table(result, PACKETS) if PACKETS.file in result.files else None
 
 
 def _samples(store: Store, result: RepetitionResult) -> pl.DataFrame:
     """A repetition's samples. Raises: DamagedFileError, also for missing ones."""
-    samples = store.table(result, SAMPLES, SAMPLE_SCHEMA)
+    samples = store.table(result, SAMPLES)
     counted = 0 if result.finished is None else result.finished.samples.rows
     if counted and samples.is_empty():
-        raise damaged_file(store.file(result, SAMPLES), f"has no rows, and the cell counted {counted} samples")
+        raise damaged_file(store.file(result, SAMPLES.file), f"has no rows, and the cell counted {counted} samples")
     return samples
 
 

@@ -1,10 +1,11 @@
 """A run on the disk for programs: settings, progress, measurements."""
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator
 from pathlib import Path
 
 import polars as pl
 
+from crosswind.catalog.tables import Table
 from crosswind.cell.record import CellRun, LargeRun, RunRecord
 from crosswind.errors import StoreError
 from crosswind.store.addresses import place_of, shown
@@ -109,9 +110,9 @@ class StoredRun:
         """One repetition with its tables. Raises: DamagedFileError when one has changed."""
         return cell_run(self._store, result)
 
-    def table(self, result: RepetitionResult, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-        """A repetition's table, by file name; empty where none was written. Raises: StoreError."""
-        return self._store.table(result, name, schema)
+    def table(self, result: RepetitionResult, table: Table) -> pl.DataFrame:
+        """A repetition's table; empty where none was written. Raises: StoreError."""
+        return self._store.table(result, table)
 
     def packets(self, result: RepetitionResult) -> pl.DataFrame | None:
         """The packets of a repetition (docs/result.md); None where they were not kept. Raises: StoreError."""

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from crosswind.cell.record import SPENT_SCHEMA
+from crosswind.catalog.tables import SPENT
 
 _LINK = ("serialisation_forward", "serialisation_reverse")
 _HOSTS = ("client_host", "server_host")
 _CLOSING = ("closing",)
 _UNKNOWN = ("unknown",)
-_NAMES = [name.removesuffix("_ns") for name in SPENT_SCHEMA if name not in ("exchange", "whole_ns")]
+_NAMES = [name.removesuffix("_ns") for name in SPENT.schema if name not in ("exchange", "whole_ns")]
 TIERS = (
     _LINK,
     tuple(name for name in _NAMES if name not in (*_LINK, *_HOSTS, *_CLOSING, *_UNKNOWN)),
@@ -40,7 +40,7 @@ def with_connections(
     """The exchanges' time breakdown, from connections where it is unknown otherwise.
 
     Args:
-        spent: shape of SPENT_SCHEMA. samples: same repetition. connections, pieces: its connections, and their kept
+        spent: shape of SPENT. samples: same repetition. connections, pieces: its connections, and their kept
             pieces; other connection time is unknown.
         is_cut_off: whether everything after these is unknown.
     """
@@ -71,7 +71,7 @@ def with_connections(
     times[times.argmax(axis=0), np.arange(whole.size)] += whole - times.sum(axis=0)
     named = {f"{part}_ns": row for part, row in zip(until, times, strict=True)}
     given = {"exchange": asked["exchange"], "whole_ns": whole, **named}
-    parts = pl.DataFrame({name: given.get(name, np.zeros_like(whole)) for name in SPENT_SCHEMA})
+    parts = pl.DataFrame({name: given.get(name, np.zeros_like(whole)) for name in SPENT.schema})
     return pl.concat([told, parts.cast(told.schema)]).sort("exchange")
 
 

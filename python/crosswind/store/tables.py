@@ -1,12 +1,12 @@
 """The tables of a cell: written by the cell as Arrow IPC, kept as Parquet."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from crosswind.cell.record import empty_table
+from crosswind.catalog.tables import Table
 from crosswind.errors import EngineError
 from crosswind.files.polars_errors import system_error
 from crosswind.store.checksums import Checksum, DamagedFileError, checked_bytes, damaged_file, open_checked
@@ -32,18 +32,18 @@ def to_parquet(arrow: Path) -> None:
     arrow.unlink()
 
 
-def read_table(file: RunFile, schema: Mapping[str, type[pl.DataType]], checksum: Checksum | None) -> pl.DataFrame:
-    """A table in a schema's shape; empty where none was written.
+def read_table(file: RunFile, shape: Table, checksum: Checksum | None) -> pl.DataFrame:
+    """A table in its shape; empty where none was written.
 
     Args: checksum: from the repetition's result; None for an unwritten table.
     Raises: DamagedFileError when the file has changed, or is no table.
     """
     if checksum is None:
-        return empty_table(schema)
+        return shape.empty
     # A run has thousands of small tables: reading one from memory, in one piece, takes the least time.
     content = io.BytesIO(checked_bytes(file, checksum))
     try:
-        table = pl.read_parquet(content, parallel="none").select(list(schema))
+        table = pl.read_parquet(content, parallel="none").select(list(shape.schema))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise unreadable(file, error) from error
     return table if table.height < _LARGE else _with_constants_once(table)
@@ -51,19 +51,19 @@ def read_table(file: RunFile, schema: Mapping[str, type[pl.DataType]], checksum:
 
 def read_rows(
     file: RunFile,
-    schema: Mapping[str, type[pl.DataType]],
+    shape: Table,
     checksum: Checksum | None,
     *,
     where: pl.Expr,
     columns: Sequence[str | pl.Expr],
 ) -> pl.DataFrame:
-    """Some rows and columns from a table in a schema's shape: the others take no memory.
+    """Some rows and columns from a table in its shape: the others take no memory.
 
-    Args: checksum: as for `read_table`. columns: within the schema.
+    Args: checksum: as for `read_table`. columns: within the shape.
     Raises: DamagedFileError when the file has changed, or is no table.
     """
     if checksum is None:
-        return empty_table(schema).filter(where).select(columns)
+        return shape.empty.filter(where).select(columns)
     try:
         with open_checked(file, checksum) as opened:
             stored = pl.scan_parquet(f"/proc/self/fd/{opened.fileno()}", glob=False)

@@ -17,7 +17,8 @@ import polars as pl
 
 from crosswind.analysis.overview import Reading
 from crosswind.catalog.metrics import METRICS
-from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, RunPart
+from crosswind.catalog.tables import SAMPLES
+from crosswind.cell.record import OF_REPETITION, RunPart
 from crosswind.cli.progress_text import outcome_text
 from crosswind.cli.text import levels_text, repetition_text, seconds_text
 from crosswind.errors import StoreError
@@ -30,7 +31,7 @@ from crosswind.store.manifest import MANIFEST
 from crosswind.store.partition_index import PARTITIONS, names_in
 from crosswind.store.partitions import Partition
 from crosswind.store.plan import PLAN
-from crosswind.store.record import SAMPLES, kinds_of, part_of
+from crosswind.store.record import kinds_of, part_of
 from crosswind.store.result import RESULT, RepetitionResult, read_result
 from crosswind.store.run_file import RunFile
 from crosswind.ui.commands import log_of, log_text
@@ -198,7 +199,7 @@ class Watch:
         new = [key not in self._seen for key in partition.keys]
         try:
             rows = partition.texts().filter(pl.Series(new))
-            samples = partition.every_row(SAMPLES, SAMPLE_SCHEMA)
+            samples = partition.every_row(SAMPLES)
         except DamagedFileError:
             self._seen |= set(partition.keys)  # The report says so.
             return

@@ -17,7 +17,8 @@ from crosswind.analysis.spent import part_side
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change, ExchangeChange, PacketAt, Parting, PartOfChange, Why
 from crosswind.catalog.spent import GROUPS, TAKES
-from crosswind.cell.record import SPENT_SCHEMA, CellRun
+from crosswind.catalog.tables import SPENT
+from crosswind.cell.record import CellRun
 from crosswind.stats.differences import Side
 from crosswind.stats.estimate import Interval, TooFewSamples
 
@@ -25,7 +26,7 @@ Packets = Callable[[CellRun], pl.DataFrame | None]
 """Gives the packets of a repetition, None where they were not kept."""
 Numbers = npt.NDArray[np.int64]
 
-PARTS = tuple(part for group in GROUPS for part in group.parts if f"{part}_ns" in SPENT_SCHEMA)
+PARTS = tuple(part for group in GROUPS for part in group.parts if f"{part}_ns" in SPENT.schema)
 PROMPT_NS = {"virtual": 2_000, "real": 500_000}
 """How long a host takes at most to do something at once, by clock: times that differ by less are the same."""
 

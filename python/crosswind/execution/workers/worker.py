@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from crosswind.catalog.tables import PARTS
 from crosswind.cell.events import CellEvent
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
@@ -21,7 +22,6 @@ from crosswind.execution.admission import Admitted
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.processors import Placement
 from crosswind.execution.stops import StopRequests
-from crosswind.store.kept import PARTS
 from crosswind.store.plan import PlannedCell
 from crosswind.store.result import RepetitionResult
 
