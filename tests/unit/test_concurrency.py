@@ -70,7 +70,7 @@ def test_it_begins_with_a_few_for_each_processor_and_grows_by_one_for_each() -> 
     assert control.limit == 4  # 70 % of 6
     for window in range(1, 4):
         for cell in range(4):
-            control.handle_report(str(cell), Counters(window * 500_000_000, released=1000 * window))
+            control.handle(str(cell), Counters(window * 500_000_000, released=1000 * window))
         control.end_window(running=4)
     assert control.limit == 4 + 3
 

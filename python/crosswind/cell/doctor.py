@@ -9,8 +9,9 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -86,20 +87,12 @@ class Diagnosis:
         return {"schema": "crosswind.doctor/1", "ok": self.ok, "checks": [asdict(check) for check in self.checks]}
 
 
-@dataclass(frozen=True)
-class _Finding:
-    """What crosswind-cell found out about one thing."""
-
-    ok: bool
-    detail: str
-    hint: str | None
-
-
 def examine_machine() -> Diagnosis:
     """Finds out what this machine allows. Takes a second or two and changes nothing."""
-    packages = (_package(*package) for package in _PACKAGES)
-    programs = (_program(*program) for program in _PROGRAMS)
-    checks = [_python(), *_cell(), _virtual_time(), *programs, _npm_packages(), _deno(), *packages]
+    checks = [_python(), *_cell(), _virtual_time(), *(_program(*program) for program in _PROGRAMS)]
+    checks.append(_optional("npm packages", "needed for the peers node and deno, and Socket.IO", _npm_packages))
+    checks.append(_optional("deno", "needed for the peer deno", deno_version))
+    checks += [_optional(name, use, partial(metadata.version, name)) for name, use in _PACKAGES]
     return Diagnosis([replace(check, hint=_without_doctor(check.hint)) for check in checks])
 
 
@@ -114,7 +107,8 @@ def obstacle_to_cells(binary: Path) -> EngineError | None:
     Raises: EngineError when nobody can say.
     """
     findings = _probe(binary)
-    unknown = _Finding(False, "crosswind-cell does not say whether it can make networks", REINSTALL)
+    unsaid = "crosswind-cell does not say whether it can make networks"
+    unknown = MachineCheck("", False, True, unsaid, REINSTALL)
     needed = [findings.get("privilege"), findings.get("namespaces", unknown), findings.get("tun", unknown)]
     problem = next((check for check in needed if check is not None and not check.ok), None)
     return None if problem is None else EngineError(problem.detail, hint=problem.hint)
@@ -131,7 +125,7 @@ def _cell() -> list[MachineCheck]:
         probe = _probe(binary)
     except CrosswindError as error:
         return [MachineCheck("crosswind-cell", False, True, error.message, error.hint)]
-    return [MachineCheck("crosswind-cell", True, True, _shown(binary)), *_kernel_checks(probe)]
+    return [MachineCheck("crosswind-cell", True, True, _shown(binary)), *probe.values()]
 
 
 def _virtual_time() -> MachineCheck:
@@ -152,21 +146,8 @@ def _origin(kernel: Kernel) -> str:
     return _shown(path) if path.is_absolute() else kernel.origin
 
 
-def _kernel_checks(findings: Mapping[str, _Finding]) -> list[MachineCheck]:
-    return [
-        MachineCheck(
-            name=_NAMES.get(key, key.replace("_", " ")),
-            ok=finding.ok,
-            required=key in REQUIRED,
-            detail=finding.detail,
-            hint=None if finding.ok else finding.hint,
-        )
-        for key, finding in findings.items()
-    ]
-
-
-def _probe(binary: Path) -> dict[str, _Finding]:
-    """What `crosswind-cell --probe` found out, by name. Raises: EngineError when it does not answer."""
+def _probe(binary: Path) -> dict[str, MachineCheck]:
+    """`crosswind-cell --probe`, by key. Raises: EngineError without an answer."""
     try:
         answer = subprocess.run([binary, "--probe"], capture_output=True, text=True, timeout=30, check=True)
         probe = json.loads(answer.stdout)
@@ -175,10 +156,27 @@ def _probe(binary: Path) -> dict[str, _Finding]:
     if not isinstance(probe, dict):
         raise EngineError(f"{binary} --probe did not print an object", hint=REINSTALL)
     return {
-        name: _Finding(bool(outcome["ok"]), str(outcome.get("detail", "")), outcome.get("hint"))
-        for name, outcome in probe.items()
+        key: MachineCheck(
+            name=_NAMES.get(key, key.replace("_", " ")),
+            ok=bool(outcome["ok"]),
+            required=key in REQUIRED,
+            detail=str(outcome.get("detail", "")),
+            hint=None if outcome["ok"] else outcome.get("hint"),
+        )
+        for key, outcome in probe.items()
         if isinstance(outcome, dict) and "ok" in outcome
     }
+
+
+def _optional(name: str, use: str, find: Callable[[], str | None]) -> MachineCheck:
+    """Args: find: describes it; None or EngineError without it, PackageNotFoundError for a package."""
+    try:
+        found = find()
+    except EngineError as error:
+        return MachineCheck(name, False, False, "not found", f"{use}; {error.hint}")
+    except metadata.PackageNotFoundError:
+        found = None
+    return MachineCheck(name, found is not None, False, found or "not found", None if found else use)
 
 
 def _program(name: str, use: str) -> MachineCheck:
@@ -186,37 +184,11 @@ def _program(name: str, use: str) -> MachineCheck:
         program = find_program(name)
     except EngineError as error:
         return MachineCheck(name, False, False, error.message, error.hint)
-    if program is None:
-        return MachineCheck(name, False, False, "not found", use)
-    return MachineCheck(name, True, False, program_version(program) or program)
+    return _optional(name, use, lambda: program and (program_version(program) or program))
 
 
-def _npm_packages() -> MachineCheck:
-    try:
-        versions = ", ".join(f"{name} {version}" for name, version in package_versions().items())
-    except EngineError as error:
-        return MachineCheck(
-            "npm packages",
-            False,
-            False,
-            "not found",
-            f"needed for the peers node and deno, and Socket.IO; {error.hint}",
-        )
-    return MachineCheck("npm packages", True, False, versions)
-
-
-def _deno() -> MachineCheck:
-    try:
-        return MachineCheck("deno", True, False, deno_version())
-    except EngineError as error:
-        return MachineCheck("deno", False, False, "not found", f"needed for the peer deno; {error.hint}")
-
-
-def _package(name: str, use: str) -> MachineCheck:
-    try:
-        return MachineCheck(name, True, False, metadata.version(name))
-    except metadata.PackageNotFoundError:
-        return MachineCheck(name, False, False, "not found", use)
+def _npm_packages() -> str:
+    return ", ".join(f"{name} {version}" for name, version in package_versions().items())
 
 
 def _shown(path: Path) -> str:

@@ -10,9 +10,10 @@ import os
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from crosswind.catalog.endpoints import commands_of
 from crosswind.cell.binary import BINARY, REINSTALL
@@ -75,46 +76,53 @@ _OWN_PLACES = ("/proc", "/sys", "/run", "/dev")
 """Directories that are a guest's own (crates/host/src/guest.rs)."""
 
 
-class Program(Protocol):
-    """A started cell: `output` and `errors` are its streams, `pid` its process group."""
+class Program(ABC):
+    """A started cell. Attributes: output, errors: its streams. pid: its process group."""
 
     pid: int
     output: IO[bytes]
     errors: IO[bytes]
-    look_s: float
+    look_s = math.inf
+    """The interval for asking about a `problem`."""
 
+    @abstractmethod
     def interrupt(self) -> None:
         """Asks it to end."""
 
+    @abstractmethod
     def kill(self) -> None:
-        """Ends it and everything that it started, now."""
+        """Ends it and its children now."""
 
+    @abstractmethod
     def wait(self) -> int | None:
-        """Its exit status, negative for a signal; None when the kernel under it ended first.
+        """Its exit status, negative for a signal; None after an earlier end of its kernel.
 
-        To be called once its streams have ended. If it does not end then, it is killed.
+        To be called once its streams have ended. It is killed if it goes on.
         """
 
-    def takes(self, line: bytes) -> bool:
-        """Whether a line of its output is not the cell's, but about it."""
+    def takes(self, line: bytes) -> bool:  # noqa: ARG002
+        """Whether an output line is its guest's, not the cell's."""
+        return False
 
     def output_tail(self) -> str:
-        """Why there was nothing to run it on, or no longer, if that is so."""
+        """Why its kernel failed, if it did. The machine's own never does."""
+        return ""
 
     def interference(self) -> str | None:
-        """What was done to it from outside, if its result counts for nothing because of that."""
+        """Outside interference voiding its result, if seen."""
+        return None
 
-    def problem(self, now: float) -> str | None:
-        """Why it will never end, if that is so. To be asked every `look_s` seconds."""
+    def problem(self, now: float) -> str | None:  # noqa: ARG002
+        """Why it will never end, if seen."""
+        return None
 
     def allowed_s(self, deadline_s: float) -> float:
-        """How long it may take when its cell may take `deadline_s`."""
+        """Its wall time for a cell's deadline."""
+        return deadline_s
 
 
-class Process:
+class Process(Program):
     """A process of this machine. Args: passed: descriptors that it keeps. Raises: EngineError when none starts."""
-
-    look_s = math.inf
 
     def __init__(self, binary: Path, text: bytes, passed: Sequence[int] = ()) -> None:
         pipe = subprocess.PIPE
@@ -148,31 +156,12 @@ class Process:
             self.kill()
             return self._process.wait()
 
-    def takes(self, _line: bytes) -> bool:
-        """No line."""
-        return False
-
-    def output_tail(self) -> str:
-        """Always empty: the machine's kernel does not end before a process does."""
-        return ""
-
-    def interference(self) -> None:
-        """None that anybody could see."""
-
-    def problem(self, _now: float) -> str | None:
-        """None that anybody could see."""
-        return None
-
-    def allowed_s(self, deadline_s: float) -> float:
-        """The same."""
-        return deadline_s
-
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, number)
 
 
-class InGuest:
+class InGuest(Program):
     """A cell in a guest, on one processor. Raises: EngineError when the kernel does not run."""
 
     look_s = _LOOK_S

@@ -7,7 +7,7 @@ an argument. Measurements are unknown here: fidelity alone decides.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Self
 
@@ -49,16 +49,9 @@ class WaitingBudget:
     @classmethod
     def strictest(cls, budgets: Iterable[Mapping[str, float]]) -> Self:
         """The strictest among cells' budgets, with defaults for unset values."""
-        set_by_cells = list(budgets)
-        standard = cls()
-
-        def least(name: str, otherwise: float) -> float:
-            return min((budget.get(name, otherwise) for budget in set_by_cells), default=otherwise)
-
-        return cls(
-            starvation=least("starvation", standard.starvation),
-            probe_starvation=least("probe_starvation", standard.probe_starvation),
-        )
+        usual = asdict(cls())
+        every = [{**usual, **budget} for budget in budgets] or [usual]
+        return cls(**{name: min(budget[name] for budget in every) for name in usual})
 
 
 @dataclass(frozen=True)
@@ -235,14 +228,14 @@ class Concurrency:
     pressure: float
 
 
-class ConcurrencyControl:
+class ConcurrencyControl(Meter):
     """Turns the cells' fidelity reports into their maximum concurrency, window by window.
 
     Args: budget: the cells'. processors, cells: their numbers. jobs: fixed concurrency; None for the budget's.
     """
 
     def __init__(self, budget: WaitingBudget, *, processors: int, cells: int, jobs: int | None) -> None:
-        self._meter = Meter()
+        super().__init__()
         first = FIRST_PER_PROCESSOR * processors
         self._limit = Limit(budget, first=first, step=processors, largest=jobs or cells)
         self._is_fixed = jobs is not None
@@ -253,21 +246,13 @@ class ConcurrencyControl:
         """The maximum concurrency, unless fixed."""
         return self._limit.value
 
-    def handle_report(self, key: str, counters: Counters) -> None:
-        """A cell reported how it is going."""
-        self._meter.handle(key, counters)
-
-    def handle_end(self, key: str) -> None:
-        """A cell has ended."""
-        self._meter.forget(key)
-
     def handle_budget_missed(self) -> None:
         """Counts an ended cell over its budget."""
         self._missed += 1
 
     def end_window(self, *, running: int) -> Concurrency:
         """Ends a window with so many running cells. Returns its summary."""
-        window = self._meter.take()
+        window = self.take()
         self._limit.handle_window(window, running=running, missed=self._missed)
         self._missed = 0
         return Concurrency(running, None if self._is_fixed else self.limit, window, self._limit.pressure)

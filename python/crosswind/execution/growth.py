@@ -5,17 +5,15 @@ meeting the same losses, whichever still run.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.catalog.precision import CellPrecision, StoppingRule
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest
-from crosswind.store.plan import PlannedCell
+from crosswind.store.plan import PlannedCell, repetition_of
 from crosswind.store.record import cell_run
-from crosswind.study.identity import repetition_key
-from crosswind.study.plan import block_order, path_seed
+from crosswind.study.plan import blocks
 
 
 class StoppingRules(Protocol):
@@ -57,19 +55,8 @@ def further_cells(plan: Sequence[PlannedCell], counts: Mapping[int, int], *, see
     """The repetitions missing from the given counts, in blocks. seed: the study's."""
     first = {planned.cell: planned for planned in reversed(plan)}
     there = {planned.key for planned in plan}
-    added: list[PlannedCell] = []
-    for repetition in range(max(counts.values(), default=0)):
-        block = [cell for cell, count in counts.items() if repetition < count]
-        for cell in block_order(seed, repetition, block):
-            key = repetition_key(cell, repetition)
-            if key not in there:
-                order = len(plan) + len(added)
-                added.append(_repeated(first[cell], key, order, repetition, path_seed(seed, repetition)))
-    return added
-
-
-def _repeated(planned: PlannedCell, key: str, order: int, repetition: int, seed: int) -> PlannedCell:
-    parameters: dict[str, Any] = {**planned.parameters, "id": key, "seed": seed}
-    return replace(
-        planned, key=key, order=order, repetition=repetition, block=repetition, seed=seed, parameters=parameters
-    )
+    missing = (run for run in blocks(seed, counts) if run[-1] not in there)
+    return [
+        repetition_of(first[cell], key, order, (repetition, repetition, own_seed))
+        for order, (cell, repetition, own_seed, key) in enumerate(missing, start=len(plan))
+    ]

@@ -65,7 +65,8 @@ def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = N
         options.remark(f"run again: {text}")
     for text in damage_sentences(repeated):
         options.remark(f"set aside: {text}")
-    options = replace(options, jobs=options.jobs or _jobs_so_far(store.manifest))
+    sessions = store.manifest.sessions
+    options = replace(options, jobs=options.jobs or (sessions[-1].jobs if sessions else None))
     try:
         missing = store.missing()
         if any(planned.is_over_network for planned in missing):
@@ -171,11 +172,6 @@ def _fell_back(plan: Sequence[PlannedCell], study: Study) -> bool:
     virtual = {planned.cell for planned in plan if planned.is_virtual}
     clocks = [cell.settings.get("host.clock") for cell in study.cells() if cell.index in virtual]
     return any(clock is None or clock.value == "auto" for clock in clocks)
-
-
-def _jobs_so_far(manifest: Manifest) -> int | None:
-    """How many cells the last session of a run was told to run at a time; None where nobody said."""
-    return manifest.sessions[-1].jobs if manifest.sessions else None
 
 
 def _command(options: RunOptions) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ SHA-256, so they are the same on every machine and version.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from crosswind.study.cells import Cell
@@ -43,14 +43,15 @@ class Plan:
     def of(cls, study: Study) -> "Plan":
         """The plan of a study: each cell as often as the study says."""
         cells = [(cell, study.repetitions_of(cell)) for cell in study.cells()]
-        items: list[PlanItem] = []
-        for repetition in range(max((times for _, times in cells), default=0)):
-            seed = path_seed(study.seed, repetition)
-            block = {cell.index: cell for cell, times in cells if repetition < times}
-            for index in block_order(study.seed, repetition, block):
-                key = repetition_key(index, repetition)
-                items.append(PlanItem(len(items), block[index], repetition, repetition, seed, key))
-        return cls(study, tuple(items))
+        by_index = {cell.index: cell for cell, _ in cells}
+        runs = enumerate(blocks(study.seed, {cell.index: times for cell, times in cells}))
+        return cls(
+            study,
+            tuple(
+                PlanItem(order, by_index[cell], repetition, repetition, seed, key)
+                for order, (cell, repetition, seed, key) in runs
+            ),
+        )
 
     def __iter__(self) -> Iterator[PlanItem]:
         return iter(self.items)
@@ -59,18 +60,19 @@ class Plan:
         return len(self.items)
 
 
+def blocks(study_seed: int, counts: Mapping[int, int]) -> Iterator[tuple[int, int, int, str]]:
+    """Every repetition in its block's order: cell, repetition, seed and key. Args: counts: repetitions by cell."""
+    for repetition in range(max(counts.values(), default=0)):
+        seed = path_seed(study_seed, repetition)
+        block = (cell for cell, count in counts.items() if repetition < count)
+        # Missing cells change nothing for others.
+        for cell in sorted(block, key=lambda cell: _hash("order", study_seed, repetition, cell)):
+            yield cell, repetition, seed, repetition_key(cell, repetition)
+
+
 def path_seed(study_seed: int, repetition: int) -> int:
     """The seed that all cells of a repetition share, in [0, 2^53), which every JSON reader holds exactly."""
     return int.from_bytes(_hash("path", study_seed, repetition)[:8], "big") >> 11
-
-
-def block_order(study_seed: int, repetition: int, cells: Iterable[int]) -> list[int]:
-    """Indices of the cells of a block in the order in which to run them. Those left out change nothing for others."""
-    return sorted(cells, key=lambda index: _rank(study_seed, repetition, index))
-
-
-def _rank(study_seed: int, repetition: int, index: int) -> bytes:
-    return _hash("order", study_seed, repetition, index)
 
 
 def _hash(purpose: str, *numbers: int) -> bytes:

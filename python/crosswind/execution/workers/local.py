@@ -84,12 +84,12 @@ class LocalWorker(Worker):
     def handle_event(self, planned: PlannedCell, event: CellEvent) -> None:
         """Takes the reported fidelity."""
         if isinstance(event, Progress) and event.fidelity is not None:
-            self._concurrency.handle_report(planned.key, Counters.of(event.elapsed_ns, event.fidelity))
+            self._concurrency.handle(planned.key, Counters.of(event.elapsed_ns, event.fidelity))
 
     def handle_end(self, cell: RunningCell) -> None:
         """Gives its processors to others."""
         self._processors.release(cell.started.placement)
-        self._concurrency.handle_end(cell.planned.key)
+        self._concurrency.forget(cell.planned.key)
 
     def is_to_repeat(self, cell: RunningCell, end: CellEnd, *, is_last: bool) -> bool:
         """Fidelity alone decides, never measurements."""
