@@ -16,6 +16,7 @@ from crosswind.cell.events import CellEvent, Ready
 from crosswind.cell.process import CellEnd
 from crosswind.errors import DiskError, EngineError, StoreError, StudyError
 from crosswind.execution import session
+from crosswind.peers.registry import KnownPeer, Obstacle
 from crosswind.store.manifest import Status
 from crosswind.store.plan import PlannedCell
 
@@ -127,6 +128,35 @@ def test_an_interrupted_run_goes_on_where_it_was_stopped(use_cell: Callable[[str
     assert (run.status, run.valid, len(run.manifest.sessions)) == (Status.DONE, True, 2)
     assert set(observer.ended) == {"c000-r00", "c001-r00"} - done
     assert all(session.ended for session in run.manifest.sessions)
+
+
+class Remarks(crosswind.Observer):
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def remark(self, text: str) -> None:
+        self.texts.append(text)
+
+
+def test_a_resumed_run_says_which_absent_cells_could_run_by_now_and_leaves_them_out(
+    use_cell: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obstacles = [Obstacle("Chromium is not installed", "apt-get install chromium")]
+    monkeypatch.setattr(KnownPeer, "missing", lambda _peer, _transport: next(iter(obstacles), None))
+    use_cell(GOOD)
+    client = 'client = ["native", "chromium"]\n[study]\noptional_peers = ["chromium"]\n'
+    Path("peers.toml").write_text(
+        f'title = "Peers"\n[workload]\nkind = "echo"\ntransport = "websocket"\n{client}', encoding="utf-8"
+    )
+    remarks = Remarks()
+    planned = crosswind.run("peers.toml", output="here").planned
+    crosswind.resume("here", progress=remarks)
+    assert remarks.texts == []
+    obstacles.clear()
+    assert crosswind.resume("here", progress=remarks).planned == planned == 1
+    (text,) = remarks.texts
+    assert text.startswith("1 cell left out of this run could run by now: its program is installed")
+    assert text.endswith("--output DIR")
 
 
 def test_a_run_that_goes_on_keeps_how_many_cells_run_at_a_time(use_cell: Callable[[str], None]) -> None:

@@ -65,6 +65,12 @@ def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = N
         options.remark(f"run again: {text}")
     for text in damage_sentences(repeated):
         options.remark(f"set aside: {text}")
+    if "absent" in store.manifest.study and (cells := Study.from_canonical(store.manifest.study).possible_by_now()):
+        options.remark(
+            ("1 cell" if len(cells) == 1 else f"{len(cells)} cells")
+            + f" left out of this run could run by now: {'its program is' if len(cells) == 1 else 'their programs are'}"
+            " installed. A new run has all cells: --output DIR"
+        )
     sessions = store.manifest.sessions
     options = replace(options, jobs=options.jobs or (sessions[-1].jobs if sessions else None))
     try:

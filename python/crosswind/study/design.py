@@ -305,6 +305,14 @@ class Study:
             elif not cell.absent:
                 yield cell
 
+    def possible_by_now(self) -> list[Cell]:
+        """Absent cells with peers installed here since."""
+        optional = self.table.study.optional_peers
+        waiting = [cell for cell in self.every_cell() if cell.absent]
+        waiting = [cell for cell in waiting if {*self.absent[cell.index].where.values()} <= {*optional}]
+        missing = peers_missing_here(optional, waiting)
+        return [cell for cell in waiting if not any(each.concerns(cell) for each in missing)]
+
     def __len__(self) -> int:
         return self.size
 
