@@ -18,7 +18,6 @@ LIMITS = {
     "analysis": (4.9, 6.4),
     "cell": (5.1, 4.5),
     "stats": (2.0, 3.2),
-    "study": (6.2, 6.0),
 }
 # As words, whatever their part of speech: no cheap rule tells "that" the conjunction from "that" the pronoun.
 PRONOUN = re.compile(r"\b(?:that|which|what|who|whom|whose)\b", re.IGNORECASE)

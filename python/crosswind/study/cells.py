@@ -1,7 +1,7 @@
-"""The cells of a study: one combination of levels each.
+"""A study's cells: one combination of levels each.
 
-Every key written as a list is a factor; the cells of a part are the product of its factors, in the order in which
-`keys.py` lists the keys. What several values come to together is in `resolve.py`.
+Every key with a list is a factor. A part's cells are the product of its factors, in the order in `keys.py`.
+`resolve.py` combines several keys' values.
 """
 
 import itertools
@@ -24,9 +24,8 @@ from crosswind.text.units import UnitError, shown
 class Cell:
     """One combination of levels.
 
-    `levels` holds the factors only, dotted key to the text that was written (and `part`, when there are several);
-    `settings` holds every key that the study sets, likewise; `index` counts from 0 over the whole study; `absent` says
-    why it is not run here, if so.
+    `levels` holds only factors, dotted key to text as written (and `part` if there are several). `settings` holds every
+    set key. `index` counts from 0 over the whole study. `absent`: why it does not run here, if so.
     """
 
     index: int
@@ -42,7 +41,7 @@ class Cell:
 
     @property
     def workload(self) -> dict[str, Any]:
-        """The settings of its workload and the defaults of the others, by their names in a study."""
+        """Its workload's settings with defaults, by a study's names."""
         prefix = "workload."
         defaults: dict[str, Any] = {key.study: key.default for key in catalog().workloads[self.kind].keys}
         settings = {key[len(prefix) :]: level.value for key, level in self.settings.items() if key.startswith(prefix)}
@@ -51,7 +50,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Where:
-    """Some of a study's cells: those in which every key named here has this value. `texts` is what was written."""
+    """A choice of cells by values for some keys. `texts`: as written."""
 
     texts: Mapping[str, str]
     _values: Mapping[str, Value]
@@ -64,15 +63,15 @@ class Where:
         )
 
     def value_of(self, key: str) -> Value:
-        """What it says of a key. Raises: KeyError."""
+        """Its value for a key. Raises: KeyError."""
         return self._values[key]
 
     def includes(self, other: "Where") -> bool:
-        """Whether another one names all that this one names, with the same values."""
+        """Whether another one has all its keys, with the same values."""
         return all(key in other._values and other._values[key] == value for key, value in self._values.items())
 
     def among(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Those of them that are among some cells, in their order."""
+        """Its cells among some, in their order."""
         return [cell for cell in cells if self.matches(cell)]
 
     def required(self, cells: Iterable[Cell], place: Location) -> list[Cell]:
@@ -93,9 +92,9 @@ class RepetitionLimit:
 
 
 def where_of(raw: Mapping[str, object], place: Location, parts: Iterable[Part]) -> Where:
-    """The cells in which dotted keys (or `part`) have the given values; without any, all cells.
+    """The cells with given values for dotted keys (or `part`); without any, all cells.
 
-    Raises: DesignError for a key or part that does not exist, or a value that the key cannot have.
+    Raises: DesignError for an unknown key or part, or an impossible value.
     """
     parts = tuple(parts)
     values = {key: meaning_of(key, value, (*place, key), parts) for key, value in raw.items()}
@@ -103,7 +102,7 @@ def where_of(raw: Mapping[str, object], place: Location, parts: Iterable[Part]) 
 
 
 def meaning_of(key: str, raw: object, place: Location, parts: Sequence[Part]) -> Value:
-    """What a value of a key means, as `Level.value` has it; it may be the name of a level. Raises: DesignError."""
+    """A value's meaning, as in `Level.value`; it may be a level's name. Raises: DesignError."""
     if key == "part":
         names = [part.name for part in parts if part.name]
         if raw not in names:
@@ -115,7 +114,7 @@ def meaning_of(key: str, raw: object, place: Location, parts: Sequence[Part]) ->
     try:
         return SETTINGS[key].type.level(raw).value
     except UnitError as error:
-        # Of a network or a peer that stands in the study as a table, its name.
+        # A table's name, for a network or peer written as one.
         levels = (level for part in parts for level in part.settings.get(key, Values()).levels)
         named = next((level for level in levels if level.text == text_of(raw)), None)
         if named is None:
@@ -124,7 +123,7 @@ def meaning_of(key: str, raw: object, place: Location, parts: Sequence[Part]) ->
 
 
 def limits_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[RepetitionLimit, ...]:
-    """The cells that are run less often than the others. Raises: DesignError."""
+    """Cells with fewer repetitions than the others. Raises: DesignError."""
     return tuple(
         RepetitionLimit(where_of(table.where, ("repetitions", number, "where"), parts), table.at_most)
         for number, table in enumerate(document.repetitions)
@@ -132,13 +131,13 @@ def limits_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Repetiti
 
 
 def cells_of(parts: tuple[Part, ...], excluded: Sequence[Where] = ()) -> Iterator[Cell]:
-    """Every cell of every part, indexed from 0. Args: excluded: combinations that are no cells."""
+    """Every cell, indexed from 0. Args: excluded: combinations without a cell."""
     kept = (cell for cell in combinations_of(parts) if not any(where.matches(cell) for where in excluded))
     return (replace(cell, index=index) for index, cell in enumerate(kept)) if excluded else kept
 
 
 def combinations_of(parts: tuple[Part, ...]) -> Iterator[Cell]:
-    """Every combination of the levels of every part as a cell, indexed from 0."""
+    """Every combination of levels in every part as a cell, indexed from 0."""
     index = 0
     for part in parts:
         for combination in itertools.product(*(values.levels for values in part.settings.values())):

@@ -1,4 +1,4 @@
-"""Every combination of a study's levels, looked at once: what is left out, what is run how often, what is idle."""
+"""One pass over a study's combinations: exclusions, repetitions, idle tables."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ MAX_RUNS = 1_000_000
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Some of the combinations that a study's levels make, which are no cells of it.
+    """Excluded combinations.
 
-    Attributes: reason: why, a sentence or none. matched: how many combinations they are, of `of` in all.
+    Attributes: reason: a sentence or none. matched: their number, among `of` in all.
     """
 
     where: Where
@@ -28,7 +28,7 @@ class Exclusion:
 
     @property
     def text(self) -> str:
-        """What is left out, and why."""
+        """Levels and reason."""
         levels = " and ".join(f"{key} = {text}" for key, text in self.where.texts.items())
         reason = f" ({self.reason.strip().removesuffix('.')})" if self.reason.strip() else ""
         return f"{self.matched} of {self.of} combinations: {levels}{reason}"
@@ -40,10 +40,9 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class CellCounts:
-    """What came of it.
+    """The outcome.
 
-    Attributes: cells: how many are left. exclusions: what each `[[exclude]]` that fits leaves out. idle: the places of
-        tables that fit nothing.
+    Attributes: cells: number left. exclusions: effective ones. idle: places with ineffective tables.
     """
 
     cells: int
@@ -51,7 +50,7 @@ class CellCounts:
     idle: tuple[Location, ...]
 
     def refuse_idle(self, document: DesignDocument) -> None:
-        """Raises: DesignError for the first table that fits nothing."""
+        """Raises: DesignError for the first ineffective table."""
         for name, number in self.idle:
             table = getattr(document, str(name))[number]
             levels = ", ".join(f"{key} = {text}" for key, text in table.where.items())
@@ -67,7 +66,7 @@ def census_of(
     limits: Sequence[RepetitionLimit],
     precisions: Sequence[Precision],
 ) -> CellCounts:
-    """Makes every combination once. Args: excluded: of each `[[exclude]]`, what it leaves out. Raises: DesignError."""
+    """Makes every combination once. Args: excluded: by `[[exclude]]`. Raises: DesignError."""
     most = most_repetitions(document) if precisions else document.study.repetitions
     cells = runs = 0
     matched: Counter[int] = Counter()

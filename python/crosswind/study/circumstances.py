@@ -1,6 +1,6 @@
-"""Circumstances: why some cells of a study are not run here. They change nothing of its design.
+"""Circumstances: why some cells do not run here. They do not change the design.
 
-A cell that is absent keeps its index and its key, and is in no plan.
+An absent cell keeps its index and key, and is in no plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ ENDS = ("workload.client", "workload.server")
 
 @dataclass(frozen=True)
 class Circumstance:
-    """What keeps cells from being run.
+    """A reason for absent cells.
 
-    Attributes: where: what these have in common, as texts by dotted key (or part). why: as a clause. said: what a
-        report says of it, in a sentence; may be empty.
+    Attributes: where: their common texts by dotted key (or part). why: a clause. said: the report's sentence; may be
+        empty.
     """
 
     where: Mapping[str, str]
@@ -31,7 +31,7 @@ class Circumstance:
 
 
 def text_in(cell: Cell, key: str) -> str:
-    """What a cell has at a dotted key (or part), as it is written or by default."""
+    """A cell's text at a dotted key (or part), written or by default."""
     if key == "part":
         return cell.part
     level = cell.settings.get(key)
@@ -39,14 +39,14 @@ def text_in(cell: Cell, key: str) -> str:
 
 
 def missing_peers(missing: Mapping[str, Obstacle]) -> tuple[Circumstance, ...]:
-    """Of peers that are not installed, by their names."""
+    """For peers missing here, by name."""
     names = {why: [name for name, other in missing.items() if other == why] for why in missing.values()}
     said = {why: f"No cells with {' and '.join(of)}: {why.problem} ({why.hint})." for why, of in names.items()}
     return tuple(Circumstance({end: name}, why.problem, said[why]) for name, why in missing.items() for end in ENDS)
 
 
 def blocked_transports(blocked: Mapping[str, str]) -> tuple[Circumstance, ...]:
-    """Of transports that do not reach the server. Args: blocked: why, as a clause: "UDP 9471 gets no answer"."""
+    """For transports blocked on the way to the server. Args: blocked: clauses, as "UDP 9471 gets no answer"."""
     return tuple(
         Circumstance({"workload.transport": name}, why, f"No cells over {name}, which is blocked: {why}.")
         for name, why in blocked.items()
@@ -54,7 +54,7 @@ def blocked_transports(blocked: Mapping[str, str]) -> tuple[Circumstance, ...]:
 
 
 def peers_missing_here(optional: Sequence[str], cells: Sequence[Cell]) -> tuple[Circumstance, ...]:
-    """Of those optional peers of some cells that are not installed here."""
+    """For some cells' optional peers missing here."""
     used = {
         (name, str(cell.workload.get("transport")))
         for cell in cells

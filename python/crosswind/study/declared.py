@@ -1,7 +1,7 @@
-"""What a study declares of its findings: what it may have of each kind, and how a kind's tables are read.
+"""A study's declared findings: the tables for each kind, and how they are read.
 
-A kind declares itself; a study keeps what it declared. Nothing here decides what is measured. What an edit or an
-absence does to a finding is one rule for all kinds: `remaining`.
+A kind declares itself; a study keeps the declaration. Nothing here decides measurements. One rule for all kinds,
+`remaining`, applies edits and absences to a finding.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,15 +17,15 @@ from crosswind.study.tables import TomlTable
 from crosswind.study.toml_text import Location
 
 MOST_CHARACTERS = 200
-"""Of a question, which is one sentence."""
+"""Limit for a question: one sentence."""
 
 AnyTable = TypeVar("AnyTable", bound=TomlTable)
 
 
 class Declared(Protocol):
-    """One of a study's findings as it was declared.
+    """One finding as declared.
 
-    It may have `where`, the cells that it is about, and `named_levels` of its factor.
+    It may have `where`, its cells, and `named_levels` for its factor.
     """
 
     @property
@@ -40,19 +40,19 @@ class Declared(Protocol):
 
     @property
     def summary(self) -> str:
-        """What `crosswind show` says of it; may be empty."""
+        """For `crosswind show`; may be empty."""
         ...
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """As plain data, the stored form that its judge reads, with the indices of its cells among `cells`."""
+        """As plain data for its judge, with its cells' indices among `cells`."""
         ...
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A study that is being read.
+    """A study during reading.
 
-    Attributes: tables: of each kind of finding, by its name. parts: of the study.
+    Attributes: tables: by kind. parts: the study's.
     """
 
     tables: Mapping[str, Sequence[TomlTable]]
@@ -65,20 +65,19 @@ class Reading:
 
 
 def no_check(finding: Any, cells: Callable[[], Sequence[Cell]]) -> None:
-    """That nothing depends on the cells."""
+    """For findings independent from the cells."""
     del finding, cells
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a study file may have of a kind.
+    """One kind's part in a study file.
 
     Attributes:
-        kind: the name of the table. model: its keys. words: what one and several of them are called.
-        read: the findings of a study. Raises: DesignError.
-        check: refuses one that no run of these cells could answer. Raises: DesignError.
-        may_be_left_out: whether a table is left out, with a note, where no cell measures its metric; else the study is
-            refused there.
+        kind: the table's name. model: its keys. words: singular and plural.
+        read: makes a study's findings. Raises: DesignError.
+        check: refuses one without an answer from these cells. Raises: DesignError.
+        may_be_left_out: whether a table without a measuring cell is left out, with a note; else the study is refused.
     """
 
     kind: str
@@ -91,19 +90,19 @@ class Declaration:
 
 @cache
 def declarations() -> dict[str, Declaration]:
-    """What a study file may have of each kind, by its name."""
+    """Each kind's declaration, by name."""
     return of_each_kind("declare", "DECLARATION")
 
 
 def is_of_processors(finding: Declared) -> bool:
-    """Whether it is about processor time, which virtual time does not measure: there computing takes no time."""
+    """Whether it is about processor time, unknown in virtual time: computing takes none there."""
     metric = getattr(finding, "metric", None) or getattr(finding.table, "metric", None)
     known = metric_named(metric) if isinstance(metric, str) else metric
     return known is not None and known.place is MetricPlace.PROCESSOR
 
 
 def unmeasured(findings: Sequence[Declared], run: Sequence[Cell]) -> list[Declared]:
-    """Those about processor time of cells that are all in virtual time, where a study asks for more.
+    """Findings about processor time, with all their cells in virtual time, in a study with other findings.
 
     A threshold is never left out: a study would pass without it.
     """
@@ -119,22 +118,22 @@ def unmeasured(findings: Sequence[Declared], run: Sequence[Cell]) -> list[Declar
 
 
 def factors_of(finding: Declared) -> tuple[str, ...]:
-    """The factors that a finding is about as a whole."""
+    """The factors under a finding as a whole."""
     named = (getattr(finding.table, axis, None) for axis in ("factor", "x", "series", "by", "over"))
     return tuple(key for key in named if key is not None)
 
 
 def keys_named(finding: Declared) -> tuple[str, ...]:
-    """The keys of which it names levels, or that are its factors."""
+    """Keys with named levels, and factors."""
     where: Where | None = getattr(finding, "where", None)
     return (*(where.texts if where else ()), *factors_of(finding))
 
 
 def remaining(finding: Declared, design: Sequence[Cell], run: Sequence[Cell]) -> Declared | None:
-    """A finding as it is about those cells of a design that are run; None where it goes with its part.
+    """A finding restricted to running cells; None if it goes with its part.
 
-    Without cells of its part, what is asked stays, and its answer says what is missing; a threshold that could not fail
-    goes, for it would decide a status. Levels of which the design has no cell are not its loss.
+    Without cells in its part, a question stays, and its answer says so; a threshold unable to fail goes, for it would
+    decide a status. Levels without a cell in the design are no loss.
     """
     where: Where | None = getattr(finding, "where", None)
     if where is None:

@@ -1,9 +1,9 @@
-"""A study: the design of an experiment, read from TOML and checked as far as a design can be.
+"""A study: an experiment's design, read from TOML and checked.
 
 A list is a factor. `crosswind.study.files` finds studies; `Study.adhoc` makes one from options. One function, `expand`,
-makes a study of its document, of edits, which change that, and of circumstances, which leave cells absent. Every
-mistake is a StudyError that names its place, its value and what would be right. Whether its cells can be run,
-crosswind-cell says (`crosswind.cell.check`).
+makes a study from its document, from edits to it, and from circumstances, the reasons for absent cells. Every mistake
+is a StudyError with its place, its value and a correction. crosswind-cell checks the cells themselves
+(`crosswind.cell.check`).
 """
 
 import hashlib
@@ -51,7 +51,7 @@ _MEASURING_TABLES = ("path", "host", "workload", "part", "study", "exclude", "re
 
 @dataclass(frozen=True)
 class Source:
-    """A study as it was declared: its document, and where that was written."""
+    """A study as declared: its document and origin."""
 
     name: str
     document: Mapping[str, Any]
@@ -62,9 +62,8 @@ class Source:
 class Study:
     """A checked study. Make one with `files.load_study`, `Study.from_toml`, `Study.from_document` or `Study.adhoc`.
 
-    `document` is the source's with all edits, `table` the same checked, `parts` the factors of those that are chosen,
-    `findings` by kind, without those that are about nothing that is run, and those that are `unmeasured` in virtual
-    time; `absent` says why cells are, by their index.
+    `document` is the source's with all edits, `table` the same checked, `parts` the chosen ones, `findings` by kind,
+    without the idle ones and those `unmeasured` in virtual time; `absent` has the reasons by cell index.
     """
 
     source: Source = field(repr=False)
@@ -102,8 +101,8 @@ class Study:
     def adhoc(cls, kind: str, options: Mapping[str, object], *, flags: Mapping[str, str] | None = None) -> "Study":
         """A study without a file.
 
-        Args:   kind: of workload. options: dotted keys and their values; in a string, a comma parts the levels of a
-                factor. flags: for each key, the option to name in errors, as {"path.loss": "--loss"}.
+        Args:   kind: of workload. options: dotted keys and values; in a string, commas separate a factor's levels.
+            flags: by key, the option to name in errors, as {"path.loss": "--loss"}.
         Raises: StudyError.
         """
         labels = {key: f"{(flags or {}).get(key, key)} {text_of(value)}" for key, value in options.items()}
@@ -111,7 +110,7 @@ class Study:
         return expand(Source(kind, document, Origin("command line", flags=flags or {})), [Assigned(options, labels)])
 
     def edited(self, *edits: Edit) -> "Study":
-        """This study with further edits; what they ask for is not left out. Raises: StudyError, naming options."""
+        """This study with further edits; keys set by them are not left out. Raises: StudyError, naming options."""
         asked = [key for edit in edits if isinstance(edit, Assigned) for key in edit.values]
         left = [each for each in self.circumstances if not any(key.endswith(tuple(each.where)) for key in asked)]
         return expand(self.source, [*self.edits, *edits], left)
@@ -123,42 +122,42 @@ class Study:
     def with_overrides(self, overrides: Mapping[str, object], *, flags: Mapping[str, str] | None = None) -> "Study":
         """This study with some keys set anew, as by `--set`.
 
-        A key of path, host or workload is set in the study and in every part that sets it; `part.NAME.workload.size`
-        sets one part's. `path.loss` replaces what `[path.forward]` and `[path.reverse]` say of loss. In a string a
-        comma parts the levels of a factor; an argument list is split as a shell does.
+        A key for path, host or workload is set in the study and in every part with that key; `part.NAME.workload.size`
+        sets one part's. `path.loss` replaces loss in `[path.forward]` and `[path.reverse]`. In a string, commas
+        separate a factor's levels; an argument list is split as by a shell.
 
-        Args:   flags: for keys that were set by an option of their own, that option.
+        Args:   flags: options to name in errors, for keys with their own.
         Raises: StudyError, naming `--set` or the option.
         """
         return self.edited(assigned(overrides, flags or {}))
 
     def with_precision(self, target: str) -> "Study":
-        """This study with one precision for all its cells, as by `--precision`. Raises: StudyError, naming that."""
+        """This study with one precision for all its cells, as by `--precision`. Raises: StudyError, naming it."""
         return self.edited(precision_of(target))
 
     def with_thresholds(self, texts: Sequence[str]) -> "Study":
-        """This study with further thresholds, as by `--fail-if`. Raises: StudyError, naming that."""
+        """This study with further thresholds, as by `--fail-if`. Raises: StudyError, naming the option."""
         labels = [f"--fail-if {text!r}" for text in texts]
         return self.edited(Appended(("threshold",), [{"fail_if": text} for text in texts], labels))
 
     def with_notes(self, notes: Sequence[str]) -> "Study":
-        """The same study, whose report has further remarks."""
+        """The same study with further remarks in its report."""
         return self.edited(Appended(("report", "notes"), notes))
 
     def quick(self) -> "Study":
-        """The variant for a first look, from `[quick]`; without one, with few repetitions, which a note says."""
+        """The variant for a first look, from `[quick]`; without one, with few repetitions and a note."""
         return self.edited(
             Quick({key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick})
         )
 
     def on_this_machine(self) -> "Study":
-        """This study without the cells of its optional peers that are not installed here."""
+        """This study without cells for optional peers missing here."""
         return self.given(*peers_missing_here(self.table.study.optional_peers, tuple(self.cells())))
 
     def without_transports(self, blocked: Mapping[str, str]) -> "Study":
-        """This study without the cells of some transports.
+        """This study without some transports.
 
-        Args:   blocked: why, for each of them, as a clause: "UDP 9471 gets no answer".
+        Args:   blocked: reasons by transport, as clauses: "UDP 9471 gets no answer".
         Raises: StudyError when nothing is left.
         """
         refuse_all_blocked(self.name, tuple(self.cells()), blocked)
@@ -166,7 +165,7 @@ class Study:
 
     @property
     def name(self) -> str:
-        """What the study is called."""
+        """The study's short name."""
         return self.source.name
 
     @property
@@ -176,28 +175,28 @@ class Study:
 
     @cached_property
     def declared(self) -> "Study | None":
-        """The study as its file has it, where that is not what is run; None where it is."""
+        """The study as in its file, if another one is run; else None."""
         is_changed = bool(self.absent) or self.document != self.source.document
         return expand(self.source) if self.source.origin.lines and is_changed else None
 
     @property
     def quick_without_table(self) -> str | None:
-        """What `--quick` does to a study that has no `[quick]`, in one sentence; None where it has one."""
+        """The effect of `--quick` without `[quick]`, in one sentence; None with one."""
         return None if self.table.quick else few_repetitions_text(self.repetitions, has_precision=bool(self.precisions))
 
     @cached_property
     def title(self) -> str:
-        """The title with the levels that it names, else the name."""
+        """The title with its levels filled in, else the name."""
         return filled_title(self.table.title or self.name, self.cells())
 
     @property
     def description(self) -> str:
-        """What the study asks, in sentences; may be empty."""
+        """The study's purpose, in sentences; may be empty."""
         return self.table.description
 
     @property
     def repetitions(self) -> int:
-        """How often every cell is run that no limit is set for."""
+        """Repetitions for every cell without a limit."""
         return self.table.study.repetitions
 
     def repetitions_of(self, cell: Cell) -> int:
@@ -212,7 +211,7 @@ class Study:
 
     @property
     def seed(self) -> int:
-        """What every random decision derives from."""
+        """The seed for every random decision."""
         return self.table.study.seed
 
     @property
@@ -227,7 +226,7 @@ class Study:
 
     @property
     def named_models(self) -> dict[str, tuple[str, ...]]:
-        """Every place that names models, as `report.models` and `figure[1].models`, and those it names."""
+        """Names by place, as `report.models` and `figure[1].models`."""
         by_place = {"report.models": self.models}
         for kind, declared in self.findings.items():
             for each in declared:
@@ -238,7 +237,7 @@ class Study:
 
     @property
     def compare_by(self) -> tuple[str, ...]:
-        """Names of the statistics by which levels are compared beside the mean."""
+        """Statistics for comparing levels, beside the mean."""
         return tuple(self.table.report.compare_by)
 
     @property
@@ -248,7 +247,7 @@ class Study:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What of the study is not run here, and why, in sentences."""
+        """Sentences about absent cells and parts."""
         causes = [each for each in self.circumstances if each in self.absent.values() and each.said]
         cells = self.every_cell() if causes else ()
         idle = {cell.part for cell in cells if self.absent.get(cell.index) in causes} - {*self.running}
@@ -259,7 +258,7 @@ class Study:
 
     @property
     def note_on_unmeasured(self) -> str:
-        """What a report says of findings that virtual time leaves out; empty without any."""
+        """The report's note on findings left out in virtual time; empty without any."""
         kinds = Counter(str(finding.place[0]) for finding in self.unmeasured)
         named = " and ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in kinds.items())
         verb = "is" if len(self.unmeasured) == 1 else "are"
@@ -268,17 +267,17 @@ class Study:
 
     @property
     def network_notes(self) -> tuple[str, ...]:
-        """Of each named network, what it sets key by key, what the study sets itself, and the source of its numbers."""
+        """For each named network: its keys, the study's own ones, and the source for its numbers."""
         return network_notes({part.name: part.settings for part in self.parts if part.name in self.running})
 
     @property
     def budget(self) -> dict[str, Level]:
-        """The fidelity that a cell must reach to be valid, by key, as far as the study sets it."""
+        """The fidelity required from a valid cell, by set key."""
         return {key: values.levels[0] for key, values in set_keys(self.table.budget).items()}
 
     @property
     def factors(self) -> dict[str, tuple[str, ...]]:
-        """Dotted key of each factor to the texts of its levels over all parts; `part` first when there are several."""
+        """Each factor's dotted key to its levels' texts over all parts; `part` first if there are several."""
         levels: dict[str, tuple[str, ...]] = {"part": self.running} if len(self.running) > 1 else {}
         merged: dict[str, dict[str, None]] = {}
         for part in self.parts:
@@ -291,13 +290,13 @@ class Study:
         return {key: tuple(text for text in texts if (key, text) in left) for key, texts in levels.items()}
 
     def every_cell(self) -> Iterator[Cell]:
-        """Every cell, in the order of its index, those too that are absent."""
+        """Every cell by index, absent ones too."""
         for cell in cells_of(self.parts, [exclusion.where for exclusion in self.exclusions]):
             circumstance = self.absent.get(cell.index)
             yield cell if circumstance is None else replace(cell, absent=circumstance.why)
 
     def cells(self) -> Iterator[Cell]:
-        """Every cell that is run, in the order of its index."""
+        """Every running cell, by index."""
         is_one_part = len(self.running) == 1 < len(self.parts)
         for cell in self.every_cell():
             if is_one_part and not cell.absent:
@@ -317,17 +316,17 @@ class Study:
         return self.size
 
     def to_toml(self) -> str:
-        """The study as a file that reads back to the same study."""
+        """The study as a file; reading it gives the same study."""
         return write_toml(self.document)
 
     def canonical(self) -> dict[str, Any]:
-        """The study as plain JSON data, under its schema's name: its document, and what left cells absent."""
+        """The study as plain JSON data, under its schema's name: its document, and the reasons for absent cells."""
         absent = {"absent": [asdict(each) for each in self.circumstances]} if self.circumstances else {}
         return {"schema": SCHEMA, "name": self.name, **absent, **copied(self.document)}
 
     @classmethod
     def from_canonical(cls, data: Mapping[str, Any]) -> "Study":
-        """The study that `canonical` gave. Raises: StudyError."""
+        """Reverses `canonical`. Raises: StudyError."""
         schema = data.get("schema")
         if schema != SCHEMA:
             raise StudyError(f"{shown(schema)} is not {SCHEMA}", hint="made by another version of Crosswind?")
@@ -338,7 +337,7 @@ class Study:
         return expand(source, circumstances=[Circumstance(**each) for each in data.get("absent", ())])
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all that is measured: not of titles, notes and findings."""
+        """SHA-256, in hexadecimal, over all measured settings, without titles, notes and findings."""
         measured: dict[str, Any] = {"schema": SCHEMA} | {
             key: self.document[key] for key in _MEASURING_TABLES if key in self.document
         }
@@ -350,10 +349,10 @@ class Study:
 
 
 def expand(source: Source, edits: Sequence[Edit] = (), circumstances: Sequence[Circumstance] = ()) -> Study:
-    """The study that a document is with some edits, under some circumstances.
+    """The study from a document with edits, under circumstances.
 
-    Tables of a file that are about levels set anew by edits, or about parts that are not chosen, are no mistakes; those
-    that fit nothing without edits are. Where all cells would be absent none is: what they lack is said as they start.
+    A file's tables about levels set anew, or about parts left out, are no mistakes; without edits, idle ones are. If
+    all cells would be absent, none is: each start reports its own obstacle.
 
     Raises: StudyError.
     """
@@ -413,7 +412,7 @@ def expand(source: Source, edits: Sequence[Edit] = (), circumstances: Sequence[C
 def _absent(
     parts: tuple[Part, ...], excluded: Sequence[Where], circumstances: Sequence[Circumstance]
 ) -> dict[int, Circumstance]:
-    """What leaves cells absent, by their index."""
+    """The reasons for absent cells, by index."""
     concerned = {
         cell.index: next((each for each in circumstances if each.concerns(cell)), None)
         for cell in (cells_of(parts, excluded) if circumstances else ())
@@ -460,7 +459,7 @@ def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) ->
     findings: list[Declared] = []
     for declaration in declarations().values():
         for finding in declaration.read(reading):
-            # Levels that were set anew may leave a finding without cells, but not one that was asked for beside them.
+            # Levels set anew may leave a finding without cells, but not one requested beside them.
             if not origin.options or any(place[:2] == finding.place for place in origin.options):
                 declaration.check(finding, cells)
             findings.append(finding)

@@ -18,7 +18,7 @@ from crosswind.study.toml_text import Location, line_number
 from crosswind.text.units import UnitError, shown
 from crosswind.text.visible import hidden_in, no_utf8_in
 
-# The hints of pydantic are for programmers. These replace them, for the types of error that a study file can cause.
+# For study files, instead of pydantic's hints for programmers.
 _HINTS = {
     "string_type": "write text in quotes",
     "int_type": "write a whole number, without quotes",
@@ -29,7 +29,7 @@ _HINTS = {
 
 
 def _finding(model: Any) -> tuple[Any, Any]:
-    """A field that holds the tables of a kind of finding."""
+    """A field with one kind's tables."""
     return list[model], Field(default_factory=list)
 
 
@@ -44,7 +44,7 @@ StudyDocument = create_model(
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Lets Ctrl-C wait: pydantic drops one that comes while it builds its models, and then refuses what is right."""
+    """Defers Ctrl-C: pydantic drops one while building models, and then refuses correct input."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -53,7 +53,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def read_document(document: Mapping[str, Any], origin: Origin) -> DesignDocument:
-    """A dictionary as a checked study document. Raises: StudyError for the problem that stands first in the file."""
+    """A dictionary as a checked document. Raises: StudyError for the first problem in the file."""
     try:
         for location, name in _hidden_characters(document, ()):
             raise origin.error(
@@ -80,7 +80,7 @@ def read_document(document: Mapping[str, Any], origin: Origin) -> DesignDocument
 def _hidden_characters(
     value: object, location: Location, find: Callable[[str], str | None] = hidden_in
 ) -> Iterator[tuple[Location, str]]:
-    """Where texts have characters that nobody sees. What programs are started with may have all that are UTF-8."""
+    """Invisible characters in texts. Programs' arguments may have any UTF-8."""
     if isinstance(value, str) and (name := find(value)):
         yield location, name
     elif isinstance(value, Mapping):
@@ -136,7 +136,7 @@ def _known_keys(location: Sequence[str | int]) -> list[str]:
 
 
 def _existing(document: object, location: Location) -> Location:
-    """The part of a location that the document has: pydantic adds the branches of unions to it."""
+    """A location's part in the document: pydantic adds branches for unions."""
     existing: Location = ()
     for key in location:
         inner = step(document, key)
@@ -147,7 +147,7 @@ def _existing(document: object, location: Location) -> Location:
 
 
 def _written(document: object, location: Location) -> Location:
-    """A location without the branches of unions; its last key may be one that the document does not have."""
+    """A location without branches for unions; its last key may be missing."""
     return (*_existing(document, location[:-1]), *location[-1:])
 
 

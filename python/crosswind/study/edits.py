@@ -1,6 +1,6 @@
-"""Edits: what changes a study's design beside its file, as values that are applied in order to its document.
+"""Edits: changes to a study's design beside its file, applied to its document in order.
 
-An edit puts values in their places and reads none of them: `crosswind.study.design.expand` reads what came of all.
+An edit puts values in their places without reading any: `crosswind.study.design.expand` reads the outcome.
 """
 
 import copy
@@ -26,24 +26,24 @@ _PLAIN_KEYS = tuple(f"study.{key}" for key in StudyTable.model_fields) + tuple(
     f"budget.{key}" for key in BudgetTable.model_fields
 )
 _LISTS = ("study.parts", "study.optional_peers")
-"""Those that are lists also with one entry."""
+"""Lists even with one entry."""
 
 
 class Edit:
-    """One change of a document. Its values name the place and label of what they set, for errors."""
+    """A change to a document. Errors name the changed place and its label."""
 
     def applied(self, document: dict[str, Any]) -> dict[Location, str]:
-        """Changes the document. Returns: what to name in errors at each place. Raises: StudyError."""
+        """Changes the document. Returns: labels for errors, by place. Raises: StudyError."""
         raise NotImplementedError
 
     def drops(self, finding: Declared) -> bool:
-        """Whether a finding says nothing any more of what this leaves."""
+        """Whether a finding is empty after this edit."""
         del finding
         return False
 
 
 def edited(document: Mapping[str, Any], edits: Sequence[Edit]) -> tuple[Mapping[str, Any], dict[Location, str]]:
-    """A copy of a document with all edits, and the labels of the places that they changed. Raises: StudyError."""
+    """A copy with all edits, and the labels by changed place. Raises: StudyError."""
     if not edits:
         return document, {}
     changed: dict[str, Any] = copied(document)
@@ -55,7 +55,7 @@ def edited(document: Mapping[str, Any], edits: Sequence[Edit]) -> tuple[Mapping[
 
 @dataclass(frozen=True)
 class Appended(Edit):
-    """Further entries of a list, as tables. Attributes: place: of the list. labels: of each entry, or none."""
+    """Further entries in a list, as tables. Attributes: place: the list's. labels: for each entry, or none."""
 
     place: tuple[str, ...]
     entries: Sequence[object]
@@ -66,7 +66,7 @@ class Appended(Edit):
         entries = _table_at(document, self.place[:-1]).setdefault(self.place[-1], [])
         labels: dict[Location, str] = {}
         for at, (entry, label) in enumerate(zip(self.entries, self.labels, strict=False)):
-            # An option that gives a table one key says that key.
+            # An option for one key names it.
             key = tuple(entry) if isinstance(entry, Mapping) and len(entry) == 1 else ()
             labels[(*self.place, len(entries) + at, *key)] = label
         entries.extend(copied(list(self.entries)))
@@ -75,7 +75,7 @@ class Appended(Edit):
 
 @dataclass(frozen=True)
 class Replaced(Edit):
-    """What stands at a place. `label`: None where errors name the file."""
+    """A new value at a place. `label`: None for errors naming the file."""
 
     place: tuple[str, ...]
     value: object
@@ -89,13 +89,13 @@ class Replaced(Edit):
 
 @dataclass(frozen=True)
 class Assigned(Edit):
-    """Dotted keys set anew: `--set`, and the options of ad-hoc studies. `labels`: what errors name, by key."""
+    """Dotted keys set anew: `--set`, and options for ad-hoc studies. `labels`: for errors, by key."""
 
     values: Mapping[str, object]
     labels: Mapping[str, str]
 
     def applied(self, document: dict[str, Any]) -> dict[Location, str]:
-        """See `Edit`. Raises: StudyError for a key that does not exist, or text that cannot be split."""
+        """See `Edit`. Raises: StudyError for an unknown key, or unsplittable text."""
         places: dict[Location, str] = {}
         # The general key first: `path.loss` clears both directions, and `path.forward.loss` then sets one.
         for key in sorted(self.values, key=lambda key: key.count(".")):
@@ -112,7 +112,7 @@ class Assigned(Edit):
 
 
 def assigned(overrides: Mapping[str, object], flags: Mapping[str, str]) -> Assigned:
-    """Keys set anew as by `--set`. Args: flags: of keys that have an option of their own, that option."""
+    """Keys set anew as by `--set`. Args: flags: options by key, where a key has its own."""
     return Assigned(
         overrides,
         {
@@ -128,12 +128,12 @@ def precision_of(target: str) -> Replaced:
 
 
 QUICK_REPETITIONS = 2
-"""Of the quick variant of a study without `[quick]`: the fewest that show whether repetitions differ."""
+"""In the quick variant without `[quick]`: the fewest to show a spread."""
 
 
 @dataclass(frozen=True)
 class Quick(Edit):
-    """The variant for a first look: what `[quick]` sets; without one, few repetitions. `labels`: by key of that."""
+    """The variant for a first look: `[quick]`; without one, few repetitions. `labels`: for its keys."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -150,7 +150,7 @@ class Quick(Edit):
 
 
 def few_repetitions_text(repetitions: int, *, has_precision: bool) -> str:
-    """What `--quick` does to a study without `[quick]`, in one sentence."""
+    """The effect of `--quick` without `[quick]`, in one sentence."""
     if repetitions <= QUICK_REPETITIONS and not has_precision:
         few = "one repetition" if repetitions == 1 else f"{repetitions} repetitions"
         return f"the study has no [quick] table and {few} of each cell, so --quick changes nothing"
@@ -161,11 +161,11 @@ def few_repetitions_text(repetitions: int, *, has_precision: bool) -> str:
 
 @dataclass(frozen=True)
 class FurtherTables(Edit):
-    """What `--hop`, `--at` and `--beside` add to a study.
+    """Additions by `--hop`, `--at` and `--beside`.
 
     Attributes:
         hops, changes: as "outage start=5s for=1s loss=100%": a name, and keys with their values.
-        flows: as "transfer --transport tcp --start 2s": a kind of workload, and options of a flow.
+        flows: as "transfer --transport tcp --start 2s": a workload's kind, and a flow's options.
     """
 
     hops: Sequence[str] = ()
@@ -176,7 +176,7 @@ class FurtherTables(Edit):
         return bool(self.hops or self.changes or self.flows)
 
     def applied(self, document: dict[str, Any]) -> dict[Location, str]:
-        """See `Edit`. Raises: StudyError for a text that is no table."""
+        """See `Edit`. Raises: StudyError for a malformed text."""
         places: dict[Location, str] = {}
         for word, texts in {"hop": self.hops, "at": self.changes}.items():
             for text in texts:
@@ -195,7 +195,7 @@ NOTHING_FURTHER = FurtherTables()
 
 
 def copied(value: Any) -> Any:
-    """A value of a document that shares nothing with it. Raises: StudyError."""
+    """A deep copy. Raises: StudyError."""
     try:
         return copy.deepcopy(dict(value)) if isinstance(value, Mapping) else copy.deepcopy(value)
     except RecursionError:
@@ -209,7 +209,7 @@ def _table_at(document: dict[str, Any], place: Sequence[str]) -> dict[str, Any]:
 
 
 def _flow_table(text: str, label: str) -> dict[str, Any]:
-    """A flow as an option of a command line has it: a kind of workload, and options."""
+    """A flow from an option's text: a workload's kind, and options."""
     kind, *words = _words(text, label)
     if kind and kind not in WORKLOAD_KINDS:
         message = f"{label}: {shown(kind)} is no kind of workload"
@@ -244,7 +244,7 @@ def _flow_table(text: str, label: str) -> dict[str, Any]:
 
 
 def _twice(label: str, key: str, first: str, second: str) -> StudyError:
-    """Of a key or option that is set again."""
+    """The error for a repeated key or option."""
     return StudyError(
         f"{label}: {key} is set twice, to {shown(first)} and {shown(second)}", hint="give only one of them"
     )
@@ -278,7 +278,7 @@ def _path_table(word: str, text: str, label: str) -> dict[str, Any]:
 
 
 def _targets(document: dict[str, Any], key: str, label: str) -> list[Location]:
-    """Every place of the document that a key sets; a part gets the name of a hop or change that it is to override."""
+    """Every place in the document for a key; a part gets the name of an overridden hop or change."""
     parts = document.get("part") or []
     words = key.split(".")
     if words[0] == "part" and len(words) > 2:
@@ -328,7 +328,7 @@ def _place_in(table: Mapping[str, Any], key: str) -> Location | None:
 
 
 def _network_has(key: str, tables: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a key is of a hop of the first network that some tables name."""
+    """Whether a key belongs to a hop in the tables' first network."""
     named: Any = next((path["network"] for table in tables if "network" in (path := table.get("path") or {})), [])
     levels = named if isinstance(named, list) else [named]
     hops = {hop for level in levels for hop in hop_names_of(level)}
@@ -336,7 +336,7 @@ def _network_has(key: str, tables: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _added_to(part: dict[str, Any], key: str) -> Location:
-    """Where a key stands in tables that override a hop or a change of others, which is named there for it."""
+    """A key's place in tables overriding a hop or change; it is named there first."""
     table, _, name = str(table_of_key(key)).rpartition(".")
     tables = part if table == FLOW else part.setdefault("path", {})
     tables.setdefault(table.rpartition(".")[2], []).append({"name": name})
@@ -346,7 +346,7 @@ def _added_to(part: dict[str, Any], key: str) -> Location:
 
 
 def _new_place(key: str, label: str) -> Location:
-    """Raises: StudyError for a hop or change that the study does not have."""
+    """Raises: StudyError for an unknown hop or change."""
     owner = table_of_key(key)
     if owner is None:
         return tuple(key.split("."))
@@ -374,7 +374,7 @@ def _clear_directions(table: dict[str, Any], location: Location) -> None:
 
 
 def _workload_at(document: Mapping[str, Any], location: Location) -> object:
-    """The kind of workload that a place of the document belongs to; None where none is set yet."""
+    """The workload's kind at a place in the document; None before it is set."""
     if FLOW in location:
         flow: Any = document
         for step in location[:-1]:
@@ -387,9 +387,9 @@ def _workload_at(document: Mapping[str, Any], location: Location) -> object:
 
 
 def _raw(key: str, value: object, label: str, workload: object) -> object:
-    """What would stand in the file: a list where a string has commas, numbers and truth values as such.
+    """A value as in a file: lists from commas, numbers and truth values as such.
 
-    Args: workload: the kind for which it is set.
+    Args: workload: its kind.
     """
     if not isinstance(value, str):
         return copied(value)

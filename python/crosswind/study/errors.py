@@ -1,7 +1,6 @@
-"""Where in a study something is wrong, in the words of the person who wrote it.
+"""Places for mistakes in a study, in its author's words.
 
-Every error names the file and line (or the option of the command line), the dotted key, the value, and what would be
-right.
+Every error names the file and line (or the option), the dotted key, the value, and a correction.
 """
 
 import tomllib
@@ -15,7 +14,7 @@ from crosswind.text.units import shown
 
 
 class DesignError(ValueError):
-    """What a study cannot say: where it stands, what is wrong, what would be right."""
+    """A mistake in a design: its place, the problem, a correction."""
 
     def __init__(self, location: Location, message: str, hint: str | None) -> None:
         super().__init__(message)
@@ -26,10 +25,10 @@ class DesignError(ValueError):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a study was written.
+    """A study's source.
 
-    Args: file: name to show. lines: line of each key in it. options: for keys set on the command line, what was typed.
-        flags: of a study that is made of options, the option of each key.
+    Args: file: its shown name. lines: by key. options: words typed for keys set on the command line. flags: by key, in
+        a study made from options.
     """
 
     file: str
@@ -43,19 +42,19 @@ class Origin:
         return cls(file, key_lines(text))
 
     def where(self, location: Location) -> str:
-        """`study.toml:5`, or the option that set this location."""
+        """`study.toml:5`, or the option for this location."""
         if option := self._of_option(location):
             return self.options[option]
         line = line_number(self.lines, location)
         return self.file if line is None else f"{self.file}:{line}"
 
     def _of_option(self, location: Location) -> Location:
-        """The place that an option set, which this location is or is in; () without one."""
+        """The place set by an option, at or around this location; () without one."""
         lengths = range(len(location), 0, -1)
         return next((location[:length] for length in lengths if location[:length] in self.options), ())
 
     def error(self, document: Mapping[str, Any], location: Location, message: str, hint: str | None) -> StudyError:
-        """The error to raise for what stands at a location. What an option says itself is not said again."""
+        """The error for a location. It does not repeat words in the option itself."""
         option = self._of_option(location)
         key = dotted(document, location).removeprefix(dotted(document, option))
         key = key.partition("].")[2] if key.startswith("[") else key.removeprefix(".")
@@ -64,7 +63,7 @@ class Origin:
 
 
 def dotted(document: Mapping[str, Any], location: Location) -> str:
-    """The key that a location is written with; a part goes by its name: `part.tcp.workload.size`."""
+    """A location as a dotted key; a part goes by its name: `part.tcp.workload.size`."""
     words: list[str] = []
     value: Any = document
     for key in location:
@@ -107,7 +106,7 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
 
 
 def step(value: Any, to: str | int) -> Any:
-    """What a document has at a key or a place of a list; None where it has nothing."""
+    """A document's value at a key or list index; None without one."""
     if isinstance(value, Mapping):
         return value.get(to)
     if isinstance(value, list) and isinstance(to, int) and to < len(value):

@@ -15,9 +15,9 @@ _BUILTIN = Path(__file__).parents[1] / "studies"
 
 
 def load_study(name_or_path: str, *, kinds: Sequence[str] = ()) -> Study:
-    """The study of a file (`-` is standard input), else the built-in study of that name.
+    """The study in a file (`-` is standard input), else a built-in one.
 
-    Args: kinds: what may have been meant instead. Raises: StudyError with the closest names.
+    Args: kinds: possible alternatives for an error. Raises: StudyError with the closest names.
     """
     if name_or_path == STANDARD_INPUT:
         return Study.from_toml(_standard_input(), name="stdin", file="standard input")
@@ -70,12 +70,12 @@ def _read_text(path: Path) -> str:
 
 
 def _standard_input() -> str:
-    """What is on standard input. Raises: StudyError when there is nothing."""
+    """Standard input. Raises: StudyError when empty."""
     hint = "crosswind run - < my-study.toml"
     if sys.stdin is None or sys.stdin.isatty():
         raise StudyError("standard input is a terminal, not a study", hint=hint)
     try:
-        # One byte more than a study may have tells that it is too long.
+        # One byte over the limit shows an overlong study.
         data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise StudyError(f"standard input: cannot be read: {error.strerror}") from error

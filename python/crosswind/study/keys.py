@@ -1,6 +1,6 @@
-"""Every key of a study that a cell is made of, from the catalogue: dotted name, kind of value, help.
+"""Every study key for cells, from the catalogue: dotted name, type, help.
 
-Keys stand in the order in which factors are shown and cells are numbered.
+Their order is the order of factors, and numbers the cells.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ from crosswind.study.value_types import choice, type_of
 LISTED_NETWORKS = "a named network, as 4g (`crosswind networks` lists them), trace=FILE or file=FILE"
 
 WORKLOAD_KINDS = tuple(catalog().workloads)
-"""What `workload.kind` may be."""
+"""Values for `workload.kind`."""
 
 # Cells are numbered by the order of their keys, and blocks are shuffled by those numbers: the order of what stands here
 # must stay, or an old study with an old seed would get another plan. Keys that it does not name follow as the
@@ -31,7 +31,7 @@ _NUMBERED_FIRST = {
 
 
 _OWN_TYPES = {"path.server": SERVER}
-"""Of keys that take more than their type in the catalogue says."""
+"""For keys with more forms than their catalogue type."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ NAME_PATTERN = "^[a-z0-9][a-z0-9-]{0,40}$"
 """Of parts, hops, changes and flows."""
 
 HOP, CHANGE, FLOW = "path.hop", "path.at", "flow"
-"""Tables of which a study may have several, each with a name: `path.hop.wifi.loss` is a key of one."""
+"""Repeatable named tables: `path.hop.wifi.loss` is a key in one."""
 
 KIND_OF_TABLE = {HOP: "hop", CHANGE: "change", FLOW: "flow"}
-"""What each of these tables is, in words."""
+"""Their nouns."""
 
 
 @lru_cache(maxsize=1000)
 def table_of_key(key: str) -> str | None:
-    """The hop, the change or the flow that a key belongs to, as `path.hop.wifi`; None for keys of none."""
+    """A key's hop, change or flow, as `path.hop.wifi`; None without one."""
     words = key.split(".")
     tables = (FLOW,) if words[0] == FLOW else (HOP, CHANGE)
     length = 2 if words[0] == FLOW else 3
@@ -69,18 +69,18 @@ def table_of_key(key: str) -> str | None:
 
 
 def names_of(table: str, keys: Iterable[str]) -> tuple[str, ...]:
-    """The names of the hops (`HOP`), changes (`CHANGE`) or flows (`FLOW`) that keys belong to, in their order."""
+    """The names of the keys' hops (`HOP`), changes (`CHANGE`) or flows (`FLOW`), in order."""
     owners = (owner for key in keys if (owner := table_of_key(key)) is not None)
     return tuple(dict.fromkeys(owner.rpartition(".")[2] for owner in owners if owner.startswith(f"{table}.")))
 
 
 def section_of(key: str) -> str:
-    """The table of a dotted key: `path.forward` of `path.forward.loss`."""
+    """A dotted key's table: `path.forward` for `path.forward.loss`."""
     return key.rpartition(".")[0]
 
 
 def budget_settings() -> tuple[Setting, ...]:
-    """The keys of `[budget]`, which are no factors."""
+    """The keys in `[budget]`; no factors."""
     return tuple(_settings("budget", catalog().budget.keys))
 
 
@@ -118,7 +118,7 @@ def _ordered(section: str, settings: Iterable[Setting]) -> list[Setting]:
 
 
 def _help(key: Key, note: str = "") -> str:
-    """What a key means, as a clause, with its choices where the catalogue's sentence does not name them."""
+    """A key's help as a clause, with its choices if the sentence lacks them."""
     text = key.help.removesuffix(".")
     first = text.partition(" ")[0]
     if first[1:] == first[1:].lower():
@@ -128,7 +128,7 @@ def _help(key: Key, note: str = "") -> str:
 
 
 def _help_of(keys: Mapping[str, Key]) -> str:
-    """What a key means to the workloads that have it: said once where all of them mean the same."""
+    """A key's help over several workloads: once if all agree."""
     if all(key.type is KeyType.TRANSPORT for key in keys.values()):
         return f"how messages are carried: {', '.join(catalog().transports)}"
     kinds_by_help: dict[str, list[str]] = {}
@@ -138,7 +138,7 @@ def _help_of(keys: Mapping[str, Key]) -> str:
 
 
 class _Settings(Mapping[str, Setting]):
-    """Keys with fixed names, which are listed, and those of hops, changes and flows, whose names a study gives."""
+    """Keys with fixed names, which are listed, and keys for hops, changes and flows, named by a study."""
 
     def __init__(self, fixed: Iterable[Setting]) -> None:
         self._fixed = {setting.key: setting for setting in fixed}
@@ -174,9 +174,9 @@ _CHANGE_KEYS = {setting.name: setting for setting in _settings(CHANGE, catalog()
 SETTINGS: Mapping[str, Setting] = _Settings(
     (*_path_settings(), *_settings("host", catalog().host.keys), *_workload_settings())
 )
-"""Every key that a cell is made of, by its dotted name, in the order in which factors are shown.
+"""Every key for cells by dotted name, in the order of factors.
 
-Keys of hops, changes and flows are not listed, and found by their names.
+Unlisted keys, for hops, changes and flows, are found by name.
 """
 
 _FLOW_KEYS = {
@@ -186,19 +186,19 @@ _FLOW_KEYS = {
 
 
 def flow_settings() -> tuple[Setting, ...]:
-    """What a flow beside the workload takes, but for its name: keys of its own, and those of workloads."""
+    """A flow's keys without its name: its own, and workloads'."""
     return tuple(_FLOW_KEYS.values())
 
 
 def change_settings() -> tuple[Setting, ...]:
-    """What a change of the path has beside keys of the path, but for its name."""
+    """A change's keys beside the path's, without its name."""
     return tuple(setting for name, setting in _CHANGE_KEYS.items() if name != "name")
 
 
 def in_order(keys: Iterable[str]) -> list[str]:
-    """Keys in the order in which factors are shown.
+    """Keys in the order of factors.
 
-    Those of hops and changes stand behind the path's, as they are given, and those of flows at the end.
+    Keys for hops and changes follow the path's, as given; flows come last.
     """
     order = {key: place for place, key in enumerate(SETTINGS)}
     behind = max(place for key, place in order.items() if key.startswith("path."))

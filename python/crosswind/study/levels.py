@@ -1,6 +1,6 @@
-"""The values of one key of a study: one value, or a list, which makes the key a factor.
+"""One key's values: one, or a list, making it a factor.
 
-A level keeps the text its author wrote beside what it means: reports show the text.
+A level keeps its text as written, for reports.
 """
 
 import shlex
@@ -12,9 +12,9 @@ from crosswind.text.units import Queue
 
 @dataclass(frozen=True)
 class Peer:
-    """A program that takes the place of a workload's own client or server (docs/peers.md).
+    """A program as a workload's client or server (docs/peers.md).
 
-    Attributes: name: as it is shown. command: with placeholders. ready: None of one that follows the peer protocol.
+    Attributes: name: as shown. command: with placeholders. ready: None under the peer protocol.
     """
 
     name: str
@@ -31,7 +31,7 @@ class SeriesFile:
 
 @dataclass(frozen=True)
 class NetworkFiles:
-    """A network that is replayed from files: which keys name which file (crosswind.study.network_files)."""
+    """A network replayed from files, by key (crosswind.study.network_files)."""
 
     files: tuple[tuple[str, str], ...]
 
@@ -43,7 +43,7 @@ class NetworkFiles:
 
 @dataclass(frozen=True)
 class OwnNetwork:
-    """A network that stands in the study itself (crosswind.study.own_networks). `table`: what it is, as JSON."""
+    """A network within the study itself (crosswind.study.own_networks). `table`: its definition, as JSON."""
 
     name: str
     table: str = field(repr=False)
@@ -63,15 +63,16 @@ Value = (
     | tuple["Value", ...]
     | None
 )
-"""What a value means: ns, bytes, bit/s and counts as whole numbers, None for an unlimited rate, and for Crosswind's own
-client or server."""
+"""A value's meaning: ns, bytes, bit/s and counts as whole numbers; None for an unlimited rate, and for Crosswind's own
+client or server.
+"""
 
 
 @dataclass(frozen=True)
 class Level:
-    """One value of a key: `text` as it was written, `value` as it is meant, `raw` as TOML has it.
+    """One value: `text` as written, `value` as meant, `raw` as in TOML.
 
-    source: the key that names the network which sets it; empty for what a study sets.
+    source: the key naming its network; empty for the study's own.
     """
 
     text: str
@@ -82,10 +83,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Values:
-    """What a key is set to. No levels: the key is absent. `is_factor`: it was written as a list.
-
-    raw: as it was written.
-    """
+    """A key's levels; none if absent. `is_factor`: written as a list. raw: as written."""
 
     levels: tuple[Level, ...] = ()
     is_factor: bool = False

@@ -1,4 +1,4 @@
-"""What `crosswind networks` and docs/study.md show of each network: network_columns.toml says which columns."""
+"""Columns for networks in `crosswind networks` and docs/study.md, from network_columns.toml."""
 
 import tomllib
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ def network_columns() -> tuple[NetworkColumn, ...]:
 
 
 def values_of(network: Network, means: str) -> list[float]:
-    """What a network has in its directions of what a column means, as numbers; nothing where it sets nothing."""
+    """A network's numbers under a column's meaning, over its directions; none where unset."""
     keys = [column.key for column in network_columns() if column.means == means]
     levels = [
         settings[key] for ways in network.hops.values() for settings in ways.values() for key in keys if key in settings
@@ -61,7 +61,7 @@ def values_of(network: Network, means: str) -> list[float]:
 
 
 def besides(network: Network) -> str:
-    """What a network sets that no column has: keys, and changes over time; empty where there is nothing."""
+    """A network's keys and changes without a column; empty without any."""
     columns = {column.key for column in network_columns()}
     hops = f"hops {' + '.join(network.hop_names)}" if network.hop_names else ""
     keys = [
@@ -79,9 +79,9 @@ def text_of_change(change: NetworkChange) -> str:
 
 
 def direction_as_json(settings: Mapping[str, Level], names: Mapping[str, str]) -> dict[str, object]:
-    """Keys of one direction as JSON, by the names of a cell; those of columns are there in any case, as null.
+    """One direction's keys as JSON, by a cell's names; columns are always there, as null.
 
-    Args: names: of all keys in a cell, by those of a study.
+    Args: names: a cell's, by a study's.
     """
     of_columns = {column.key: column.json for column in network_columns()}
     values: dict[str, object] = dict.fromkeys(of_columns.values())

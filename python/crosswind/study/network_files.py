@@ -1,7 +1,7 @@
-"""A network that is replayed from files, in place of a name: `network = { trace = "bus.csv" }`.
+"""A network replayed from files, instead of a name: `network = { trace = "bus.csv" }`.
 
-The format of each file shows in its first line: mahimahi's deliveries are one whole number a line, CellReplay's light
-deliveries several; everything else is a table over time, which crosswind-cell reads and refuses by its line.
+A file's first line shows its format: mahimahi's deliveries have one whole number a line, CellReplay's light deliveries
+several. Anything else is a table over time, read and refused by crosswind-cell.
 """
 
 import re
@@ -19,10 +19,10 @@ from crosswind.study.networks import Network, Source
 from crosswind.text.units import UnitError, shown
 
 TRACES = Path(__file__).parents[1] / "traces"
-"""Traces that come with Crosswind, by the names of their files."""
+"""Bundled traces, by file name."""
 
 _DIRECTIONS: Mapping[str, tuple[str, ...]] = {"trace": ("forward", "reverse"), "up": ("forward",), "down": ("reverse",)}
-"""Which directions a file is of, by its key; `_light` behind it is CellReplay's base delay and light deliveries."""
+"""A file's directions, by key; `_light` marks CellReplay's base delay and light deliveries."""
 _KEYS = tuple(f"{key}{kind}" for key in _DIRECTIONS for kind in ("", "_light"))
 FILES_SCHEMA: tuple[dict[str, Any], ...] = (
     {"type": "string", "pattern": "="},
@@ -33,7 +33,7 @@ FILES_SCHEMA: tuple[dict[str, Any], ...] = (
         "minProperties": 1,
     },
 )
-"""The JSON Schemas of the two forms of a value: a text and a table."""
+"""The JSON Schemas for both forms: a text and a table."""
 _EXAMPLE = 'network = { trace = "bus.csv" }, or { up = "a.up", down = "a.down" }'
 _WHOLE = re.compile(r"[0-9]+")
 _LONGEST_LINE = 100_000
@@ -68,13 +68,13 @@ def network_files(table: Mapping[Any, object]) -> NetworkFiles:
 
 
 def network_of_files(files: NetworkFiles) -> Network:
-    """The network that replays some files."""
+    """The network replaying some files."""
     return _network(files, tuple(_Place.of(file) for _, file in files.files))
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a file is, and which version of it. `changed_ns`: when it changed; None where it cannot be read."""
+    """A file's path and version. `changed_ns`: modification time; None if unreadable."""
 
     path: Path
     changed_ns: int | None
@@ -110,13 +110,13 @@ def _is_deliveries(beginning: str) -> bool:
 
 
 def place_of(file: str) -> Path:
-    """Where a trace is: a file, or one of those that come with Crosswind."""
+    """A trace's path: a file, or a bundled one."""
     path, builtin = Path(file), TRACES / f"{file}.csv"
     return builtin if "/" not in file and builtin.exists() and not path.exists() else path.absolute()
 
 
 def _beginning(path: Path) -> str:
-    """The first lines of a file; nothing where it cannot be read, which crosswind-cell then says."""
+    """A file's first lines; empty if unreadable: crosswind-cell reports it."""
     try:
         with open_regular(path) as opened:
             return opened.read(_LONGEST_LINE).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""What a named network comes to in a study: the keys that it sets there, and those that the study sets itself."""
+"""A named network's effect in a study: its keys there, and the study's own."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,11 +22,10 @@ from crosswind.study.resolve import (
 
 @dataclass(frozen=True)
 class NetworkUse:
-    """What one network does to one part of a study.
+    """One network's effect in one part.
 
-    Attributes: key: that names it, as `path.network`. applied: every key that it sets and its text, as
-        ("path.forward.rate", "5mbit"). own: the keys of a network that the study sets itself. when: the levels for
-        which it is so, where others make a difference.
+    Attributes: key: naming it, as `path.network`. applied: its keys and texts, as ("path.forward.rate", "5mbit"). own:
+        its keys set by the study itself. when: the levels for this effect, if they matter.
     """
 
     key: str
@@ -45,7 +44,7 @@ class NetworkUse:
 
 
 def network_uses(settings: Mapping[str, Values]) -> tuple[NetworkUse, ...]:
-    """What each network of a part does there; one that does different things at different levels is there repeatedly.
+    """The networks' effects in a part; one entry per different effect.
 
     Args: settings: the part's, by dotted key.
     """
@@ -66,7 +65,7 @@ def network_uses(settings: Mapping[str, Values]) -> tuple[NetworkUse, ...]:
 
 
 def network_notes(parts: Mapping[str, Mapping[str, Values]]) -> tuple[str, ...]:
-    """A remark on each network of a study. Args: parts: the settings of each part, by its name."""
+    """A remark on each network. Args: parts: settings by part name."""
     uses: dict[Network, dict[NetworkUse, list[str]]] = {}
     for part, settings in parts.items():
         for use in network_uses(settings):
@@ -75,7 +74,7 @@ def network_notes(parts: Mapping[str, Mapping[str, Values]]) -> tuple[str, ...]:
 
 
 def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
-    """Args: by_use: for each thing that the network does, the parts in which it does that."""
+    """Args: by_use: the parts by effect."""
     wheres = [f"in {_listed(parts)} it " if len(by_use) > 1 and all(parts) else "" for parts in by_use.values()]
     said = "; ".join(f"{where}{use.text}" for where, use in zip(wheres, by_use, strict=True))
     applied = [key for use in by_use for key, _ in use.applied]
@@ -95,7 +94,7 @@ def _without_way(key: str) -> str:
 
 
 def _combinations(settings: Mapping[str, Values], hops: Iterable[str]) -> Iterator[tuple[dict[str, Level], str]]:
-    """The combinations of levels that decide what has an effect, and each in words."""
+    """Combinations of the levels deciding effects, each in words."""
     conditions = {key.only_with.key for key in catalog().direction.by_study.values() if key.only_with is not None}
     names = {name for name, key in catalog().direction.by_study.items() if key.name in conditions}
     owners = {"path", *hops}
@@ -135,7 +134,7 @@ def _applied(network: Network, chosen: Mapping[str, Level], source: str) -> tupl
 def _texts(
     groups: Mapping[str, tuple[Resolved, ...]], group: str, source: str, directions: Mapping[str, DirectionTexts]
 ) -> dict[str, str]:
-    """What a group of a cell has from a network, in the order in which that has it."""
+    """A group's keys from a network, in its order."""
     given = {
         direction: {setting.key.study for setting in groups[f"{group}.{direction}"] if setting.source == source}
         for direction in DIRECTIONS
@@ -149,7 +148,7 @@ def _texts(
 
 
 def _own(network: Network, settings: Mapping[str, Values], source: str) -> tuple[str, ...]:
-    """What a study sets of what a network would: `path.delay`, or `path.forward.delay` for one direction."""
+    """Network keys set by the study itself: `path.delay`, or `path.forward.delay` for one direction."""
     keys: dict[str, None] = {}
     for setting in network.settings:
         hop_name, _, name = setting.rpartition(".")

@@ -1,6 +1,6 @@
-"""Networks with a name: `path.network`. Each is data: keys of the path, as a study has them, and where they are from.
+"""Named networks: `path.network`. Each is data: path keys, as in a study, and their sources.
 
-`crosswind/networks/*.toml` has them, in families. Which keys there are, and what their values mean, the catalogue says.
+`crosswind/networks/*.toml` has them, in families. The catalogue defines keys and values.
 """
 
 import re
@@ -23,17 +23,16 @@ from crosswind.text.units import UnitError, shown
 FOLDER = Path(__file__).parents[1] / "networks"
 
 DirectionTexts = Mapping[str, Level]
-"""Keys of one direction and their values, by the names that a study has for them."""
+"""One direction's keys and values, by a study's names."""
 
 _HOP_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where numbers are from, or why these were chosen.
+    """A source for numbers, or a reason.
 
-    Attributes: of: the keys that are meant, as "delay, rate". note: what a list of networks says once, in place of this
-        source at each of them.
+    Attributes: of: its keys, as "delay, rate". note: replaces this source in lists, said once.
     """
 
     of: str
@@ -46,13 +45,13 @@ class Source:
         return self.of.split(", ")
 
     def is_of(self, setting: str) -> bool:
-        """Whether it is of a key: `delay`, or `wifi.delay` of one hop; a source of `delay` is of both."""
+        """Whether it covers a key: `delay`, or one hop's `wifi.delay`; a source for `delay` covers both."""
         return any(setting == key or setting.endswith(f".{key}") for key in self.keys)
 
 
 @dataclass(frozen=True)
 class NetworkChange:
-    """What is different in a network at some times. `when`: the keys that say at which."""
+    """A network's difference at some times. `when`: the keys with the times."""
 
     name: str
     when: Mapping[str, Level]
@@ -60,22 +59,21 @@ class NetworkChange:
 
     @property
     def hop(self) -> str:
-        """The hop that changes; empty where there is one."""
+        """The changing hop; empty for a single one."""
         return self.when["hop"].text if "hop" in self.when else ""
 
     @property
     def keys(self) -> dict[str, str]:
-        """What a `[[path.at]]` that is the same has beside its name."""
+        """The keys for an equal `[[path.at]]`, without its name."""
         return {**{key: level.text for key, level in self.when.items()}, **_merged_texts(self.directions)}
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A network with a name.
+    """A named network.
 
-    Attributes: what: it stands for, in a few words. path: what it sets, as the table `[path]` of a study.
-        own_sources, family_sources: its own, and those that count for each key of which its own say nothing. at: where
-        its path stands in its file.
+    Attributes: what: a short description. path: its settings, as a study's `[path]`. own_sources, family_sources: its
+        own, and others for keys without an own one. at: its path's place in the file.
     """
 
     name: str
@@ -87,7 +85,7 @@ class Network:
 
     @cached_property
     def hops(self) -> Mapping[str, Mapping[str, DirectionTexts]]:
-        """What it sets in each direction of each hop, the client's first; the only hop has no name.
+        """Settings by hop, the client's first, and direction; a single hop has no name.
 
         Raises: DesignError, as `changes`.
         """
@@ -113,13 +111,13 @@ class Network:
         return tuple(filter(None, self.hops))
 
     def hop_that_sets(self, key: str) -> str | None:
-        """The only hop that sets a key of a direction; None where several do, or none. Args: key: as `rate`."""
+        """The only hop setting a direction's key; None for several or none. Args: key: as `rate`."""
         named = [name for name, ways in self.hops.items() if any(key in settings for settings in ways.values())]
         return named[0] if len(named) == 1 else None
 
     @cached_property
     def changes(self) -> tuple[NetworkChange, ...]:
-        """What it sets at some times."""
+        """Its changes over time."""
         known = catalog().changes.by_study
         made = []
         for number, table in enumerate(tables_of(self.path.get("at", []), (*self.at, "at")), start=1):
@@ -138,7 +136,7 @@ class Network:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The names of all keys of a direction that it sets, at whichever time, in its order: `wifi.delay` of a hop."""
+        """All its direction keys at any time, in order: `wifi.delay` for a hop's."""
         changes = [(change.hop, change.directions) for change in self.changes]
         return tuple(
             dict.fromkeys(
@@ -157,7 +155,7 @@ class Network:
 
     @property
     def keys(self) -> dict[str, dict[str, str]]:
-        """What it sets of each hop, key and text: `delay` where both directions agree, else `forward.rate`."""
+        """Texts by hop and key: `delay` where both directions agree, else `forward.rate`."""
         return {name: _merged_texts(directions) for name, directions in self.hops.items()}
 
     def source(self, keys: Collection[str]) -> str:
@@ -167,7 +165,7 @@ class Network:
 
     @property
     def own_source(self) -> str:
-        """The same of all keys, without what is said once of many networks."""
+        """Sources for all keys, without those noted once for many networks."""
         return "; ".join(f"{source.of}: {source.text}" for source in self.sources if not source.note)
 
 
@@ -179,7 +177,7 @@ def tables_of(raw: object, location: Location) -> list[dict[str, Any]]:
 
 
 def _directions(table: Mapping[str, Any], at: Location, more: Collection[str] = ()) -> dict[str, DirectionTexts]:
-    """What a table sets in each direction, in its order. Args: more: keys that it may have beside these."""
+    """A table's settings by direction, in order. Args: more: other allowed keys."""
     known = catalog().direction.by_study
 
     def one_way(direction: str) -> Iterator[tuple[str, Level]]:
@@ -244,4 +242,4 @@ def _sources(table: Mapping[str, Any]) -> tuple[Source, ...]:
 
 
 NETWORKS: Mapping[str, Network] = {network.name: network for network in _networks()}
-"""Every network by name, in the order in which they are listed."""
+"""Every network by name, in listed order."""

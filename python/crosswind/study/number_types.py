@@ -1,4 +1,4 @@
-"""The kinds of keys that are numbers: how they are read and written. Which a cell can have, crosswind-cell says."""
+"""Types for numbers: reading and writing. crosswind-cell checks ranges."""
 
 import math
 import re
@@ -38,7 +38,7 @@ def probability(_key: Key) -> ValueType:
 
 
 def number_of(key: Key) -> ValueType:
-    """A count, or a number a second: the same as a string of digits, which is what a command line gives."""
+    """A count, or a rate per second; strings of digits too, from a command line."""
     suffix = "/s" if key.unit is CellUnit.PER_SECOND else ""
     is_whole = key.type is KeyType.INTEGER
     what = "a whole number" if is_whole else "a number"
@@ -90,7 +90,7 @@ def number_text(key: Key, number: float) -> str:
 
 
 def range_of(key: Key, minimum: float | None, maximum: float | None) -> str:
-    """What a number of a key may be: `from 1B to 64kB`, `at least 1`; nothing where it may be any."""
+    """A number's range: `from 1B to 64kB`, `at least 1`; empty without limits."""
     low, high = (None if bound is None else number_text(key, bound) for bound in (minimum, maximum))
     if low is not None and high is not None:
         return f"from {low} to {high}"

@@ -1,7 +1,6 @@
-"""A network of one's own: `network = { file = "my-network.toml" }`, a file in the format of those that have a name.
+"""A user's own network: `network = { file = "my-network.toml" }`, in the format of the named ones.
 
-What a study keeps is what the file says, `{ name, what, path, source }` in place of its name: so a run can be looked at
-and repeated without the file.
+A study keeps the file's content, `{ name, what, path, source }`, instead of its name, so a run needs no file.
 """
 
 import json
@@ -50,7 +49,7 @@ _OWN_SCHEMA = {
 
 
 def network_type(names: ValueType) -> ValueType:
-    """The type of `path.network`: a name, recordings, or the user's own network. Args: names: the type of a name."""
+    """The type for `path.network`: a name, recordings, or the user's own network. Args: names: the type for names."""
 
     def parse(raw: object) -> str | NetworkFiles | OwnNetwork:
         raw = expanded(raw, Path())
@@ -64,16 +63,16 @@ def network_type(names: ValueType) -> ValueType:
 
 
 def names_file(raw: object) -> bool:
-    """Whether a value of a key `network` names a file of one's own: `{ file = "a.toml" }`, or "file=a.toml"."""
+    """Whether a `network` value names the user's file: `{ file = "a.toml" }`, or "file=a.toml"."""
     if isinstance(raw, str):
         return any(word.startswith("file=") for word in raw.split())
     return isinstance(raw, Mapping) and "file" in raw
 
 
 def expanded(raw: object, folder: Path) -> object:
-    """A value of a key `network` with what the files say in place of their names.
+    """A `network` value with files' contents for their names.
 
-    Args: folder: what the path of a file is relative to. Raises: UnitError.
+    Args: folder: the base for relative paths. Raises: UnitError.
     """
     if isinstance(raw, list):
         return [expanded(item, folder) for item in raw]
@@ -81,16 +80,16 @@ def expanded(raw: object, folder: Path) -> object:
 
 
 def with_networks_read(document: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """A study's document with what the files of networks say in place of their names.
+    """A document with network files' contents for their names.
 
-    Args: folder: what the paths of files are relative to. Raises: DesignError.
+    Args: folder: the base for relative paths. Raises: DesignError.
     """
     naming = [name for name in ("path", "part", "quick") if name in document]
     return {**document, **{name: _read_in(document[name], (name,), folder) for name in naming}}
 
 
 def _read_in(value: object, at: Location, folder: Path) -> object:
-    """The same of what stands at a place."""
+    """As `with_networks_read`, for a value at a place."""
     if str(at[-1]).rpartition(".")[2] == "network":
         try:
             return expanded(value, folder)
@@ -104,7 +103,7 @@ def _read_in(value: object, at: Location, folder: Path) -> object:
 
 
 def hop_names_of(raw: object) -> tuple[str, ...]:
-    """The names of the hops of a network in a document. A value that is no network has none."""
+    """A network value's hop names; none for other values."""
     if isinstance(raw, str):
         return NETWORKS[raw].hop_names if raw in NETWORKS else ()
     path = raw.get("path") if isinstance(raw, Mapping) else None
@@ -125,7 +124,7 @@ def own_network(table: Mapping[str, Any]) -> OwnNetwork:
 
 @lru_cache(maxsize=256)
 def network_of_own(own: OwnNetwork) -> Network:
-    """The network that it is."""
+    """Its network."""
     table = json.loads(own.table)
     sources = tuple(Source(**source) for source in table.get("source", ()))
     return Network(own.name, table.get("what", "a network of one's own"), table["path"], sources)
@@ -159,7 +158,7 @@ def _table_of_file(raw: Any, folder: Path) -> dict[str, Any]:
 
 
 def _line(lines: Mapping[Location, int], location: Location) -> int | None:
-    """The line of a location; of a table that has no header, of the first key in it."""
+    """A location's line; for a table without a header, its first key's."""
     within = [line for place, line in lines.items() if place[: len(location)] == location]
     return min(within) if location and within else line_number(lines, location)
 
@@ -184,7 +183,7 @@ def _text_of(file: str, folder: Path) -> str:
 
 
 def _chosen(document: Mapping[str, Any], asked: object) -> tuple[str, dict[str, Any]]:
-    """The network of a file that is meant, and its name."""
+    """The chosen network in a file, with its name."""
     for key in document:
         if key not in {"network", "source"}:
             raise DesignError((key,), f"{shown(key)} is no table of a file of networks", f"write {_FORMAT}")
@@ -205,7 +204,7 @@ def _chosen(document: Mapping[str, Any], asked: object) -> tuple[str, dict[str, 
 
 
 def _all_sources(document: Mapping[str, Any], table: Mapping[str, Any], at: Location) -> dict[str, Any]:
-    """The sources of a network: its own, then those of the file for keys that its own do not name."""
+    """A network's sources: its own, then the file's for other keys."""
     own, of_file = (
         tables_of(each.get("source", []), place) for each, place in ((table, (*at, "source")), (document, ("source",)))
     )
@@ -215,7 +214,7 @@ def _all_sources(document: Mapping[str, Any], table: Mapping[str, Any], at: Loca
 
 
 def _check_network(table: Mapping[str, Any], name: str, at: Location) -> None:
-    """Raises: DesignError for what is no network."""
+    """Raises: DesignError for a malformed network."""
     if not _NAME.fullmatch(name):
         raise DesignError(
             at, f"{shown(name)} cannot be the name of a network", "letters, digits, - and . are its parts"
@@ -243,7 +242,7 @@ def _check_network(table: Mapping[str, Any], name: str, at: Location) -> None:
 
 
 def _with_places(value: Any, folder: Path, key: str = "") -> Any:
-    """What a file says with absolute paths of the files that it names in turn, which are relative to it."""
+    """File contents with absolute paths: relative ones count from the file."""
     if isinstance(value, Mapping):
         return {name: _with_places(inner, folder, name) for name, inner in value.items()}
     if isinstance(value, list):

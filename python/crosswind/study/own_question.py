@@ -1,4 +1,4 @@
-"""The question that a comparison asks by itself: how the levels of its factor differ in the main metric.
+"""A comparison's own question: how its factor's levels differ in the main metric.
 
 `crosswind init` writes it into a study, and a run from options asks it.
 """
@@ -16,21 +16,21 @@ from crosswind.study.precision import main_metric
 from crosswind.text.quantities import TIME
 
 USUAL_REPETITIONS = 10
-"""Of a run from options. Ten of a hundred messages support the interval of a mean (`crosswind.stats.design`)."""
+"""For a run from options. Ten times a hundred messages support a mean's interval (`crosswind.stats.design`)."""
 _MOST_REPETITIONS = 20
 _MARGIN, _BY_MARGIN = "1%", "by 1 % or more"
-"""The least difference that counts. In virtual time, transports differ by nanoseconds, which no user asks about."""
+"""The least difference to count. In virtual time, transports differ by nanoseconds: no user cares."""
 _CHOSEN = (
     "workload.transport", "workload.client", "workload.server", "host.congestion_control", "workload.connection",
     "path.network", "host.clock", "host.kernel",
 )  # fmt: skip
-"""Factors whose levels somebody may choose from, before those that a network has: what people choose is compared."""
+"""Factors chosen by people, before a network's own: choices are compared."""
 
 
 def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, Any]:
-    """A `[[question]]` about the levels of a factor, the first of which the others are compared with.
+    """A `[[question]]` about a factor's levels against the first one.
 
-    What people choose may be better; what they are given may differ.
+    Chosen levels may be better; given ones may differ.
     """
     is_chosen, asked = not key.startswith(("path.", "workload.size", "flow.")), METRICS[metric]
     of, factor = f"mean {asked.title.lower()}", _in_words(key)
@@ -51,9 +51,9 @@ def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, An
 
 
 def with_own_question(study: Study) -> Study:
-    """A study from options with the question that it asks by itself, and the repetitions that an answer takes.
+    """A study from options with its own question, and the repetitions for an answer.
 
-    What it sets itself stays. A study with one cell asks nothing. Raises: StudyError.
+    Its own settings stay. A study with one cell asks nothing. Raises: StudyError.
     """
     edits: list[Edit] = []
     if not study.precisions and "repetitions" not in study.document.get("study", {}):
@@ -71,12 +71,12 @@ def with_own_question(study: Study) -> Study:
 
 
 def _repetitions(study: Study) -> int:
-    """So many that a sign test of their pairs decides the first of all cases: 2 * 0.5^n is below 5 % of one of them."""
+    """Enough for a sign test among all cases: 2 * 0.5^n is below 5 % divided by their number."""
     return min(_MOST_REPETITIONS, max(USUAL_REPETITIONS, math.ceil(math.log2(40 * max(len(study) - 1, 1)))))
 
 
 def _in_words(key: str) -> str:
-    """What stands before a level that does not say by itself what it is: "loss 2%", and "http3" alone."""
+    """The word before an unclear level: "loss 2%", but "http3" alone."""
     word = key.rsplit(".", maxsplit=1)[-1]
     if key.startswith("flow."):
         return " ".join(key.split(".")[1:]).replace("_", " ") + " "
@@ -89,7 +89,7 @@ def raw_levels(key: str, levels: Sequence[str]) -> list[object]:
 
 
 def series(levels: Sequence[str]) -> list[object]:
-    """Levels of a key that takes series as a study sets it to them: lists, unless they are of files."""
+    """Levels for a series key as in a study: lists, except for files."""
     return [level if level.startswith("@") else _numbers(level.split()) for level in levels]
 
 

@@ -1,7 +1,7 @@
-"""The parts of a study: which keys each sets, where they were written, and what no part can say.
+"""A study's parts: their keys, with places, and impossible settings.
 
-A part's tables are laid over the study's. Refused here is what would be in no cell: keys of other kinds of workload,
-and those that have no effect in any. What a cell can be, crosswind-cell says.
+A part's tables override the study's. Keys absent from every cell are refused: for other workload kinds, or without any
+effect. crosswind-cell checks cells.
 """
 
 import math
@@ -49,7 +49,7 @@ class Part:
 
     @property
     def workloads(self) -> list[dict[str, object]]:
-        """Its kind of workload, once for each direction in which messages go, where it sets any."""
+        """Its workload's kind, once per set message direction."""
         directions = self.settings.get("workload.direction")
         levels = [None] if directions is None else [level.value for level in directions.levels]
         return [{"kind": self.kind, "direction": direction} for direction in levels]
@@ -117,7 +117,7 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
 
 
 def _of_kind(key: str, settings: Mapping[str, Values], place: Location) -> Values:
-    """What a key is set to, where one kind of workload means something else by the same text than another."""
+    """A key's values, where its text depends on the workload's kind."""
     values, owner = settings[key], table_of_key(key) or "workload"
     kind = settings.get(f"{owner}.kind")
     taken = (
@@ -132,7 +132,7 @@ def _of_kind(key: str, settings: Mapping[str, Values], place: Location) -> Value
 
 
 def _location(key: str, tables: DesignDocument | PartTable, place: Location) -> Location:
-    """Where a key stands that these tables set."""
+    """A set key's place."""
     owner = table_of_key(key)
     if owner is None:
         return (*place, *key.split("."))
@@ -142,7 +142,7 @@ def _location(key: str, tables: DesignDocument | PartTable, place: Location) -> 
 
 
 def _names_in(tables: DesignDocument | PartTable, table: str) -> list[str]:
-    """The names of the hops, changes or flows that these tables have. Args: table: `HOP`, `CHANGE` or `FLOW`."""
+    """Names of these tables' hops, changes or flows. Args: table: `HOP`, `CHANGE` or `FLOW`."""
     named = tables.flow if table == FLOW else getattr(tables.path, table.rpartition(".")[2])
     return [each.name or str(number) for number, each in enumerate(named, start=1)]
 
@@ -161,7 +161,7 @@ def _settings_of(tables: DesignDocument | PartTable, place: Location) -> dict[st
 
 
 def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -> dict[str, Values]:
-    """The base without what `own` replaces: `path.loss` means both directions, whatever the base sets for each."""
+    """The base without keys replaced by `own`: `path.loss` means both directions."""
     owners = {table_of_key(key) or "path" for key in own if key.startswith("path.")}
     names = [(owner, name) for owner in owners for name in catalog().direction.by_study if f"{owner}.{name}" in own]
     replaced = {f"{owner}.{direction}.{name}" for direction in DIRECTIONS for owner, name in names}
@@ -169,7 +169,7 @@ def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -
 
 
 def _check_flows(part: Part) -> None:
-    """Refuses what a flow beside the workload cannot be. It need not say how much it does."""
+    """Refuses impossible flows. Their amounts are optional."""
     of_flow = {key.study for key in catalog().flows.keys}
     for flow in (f"{FLOW}.{name}" for name in names_of(FLOW, part.settings)):
         kind = part.settings.get(f"{flow}.kind")
@@ -185,7 +185,7 @@ def _check_flows(part: Part) -> None:
 
 
 def _refuse_idle_keys(part: Part) -> None:
-    """Refuses keys that have no effect in any cell of a part."""
+    """Refuses keys without effect in any cell."""
     for name, key in catalog().workloads[part.kind].by_study.items():
         _refuse_idle_key(part, f"workload.{name}", key, catalog().workloads[part.kind].by_study, ("workload",))
     changes = [f"{CHANGE}.{name}" for name in names_of(CHANGE, part.settings)]
@@ -210,7 +210,7 @@ def _refuse_idle_keys(part: Part) -> None:
 
 
 def _refuse_unclear_hops(part: Part, hops: Sequence[str]) -> None:
-    """Refuses keys that would have to say which hop they mean, and hops that a network has not."""
+    """Refuses keys unclear about their hop, and unknown hops."""
     written = names_of(HOP, part.settings)
     for name in written:
         key = f"{HOP}.{name}.network"
@@ -238,7 +238,7 @@ def _refuse_unclear_hops(part: Part, hops: Sequence[str]) -> None:
 
 
 def _refuse_foreign_hops(part: Part, written: Sequence[str]) -> None:
-    """Refuses hops beside networks that have others."""
+    """Refuses hops beside networks with others."""
     for network in networks_of_path(part.settings):
         for name in written:
             if name not in network.hop_names:
@@ -248,7 +248,7 @@ def _refuse_foreign_hops(part: Part, written: Sequence[str]) -> None:
 
 
 def _refuse_idle_network(part: Part) -> None:
-    """Refuses a network of which nothing is left."""
+    """Refuses a network without any effect."""
     for use in network_uses(part.settings):
         if not use.applied:
             message = f"{use.key} changes nothing: {', '.join(use.own)} are set beside {use.network.name}"
@@ -256,7 +256,7 @@ def _refuse_idle_network(part: Part) -> None:
 
 
 def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key], groups: tuple[str, ...]) -> None:
-    """Refuses a key that has an effect only beside a value of another, where that other never has this value."""
+    """Refuses a key whose condition on another key is never met."""
     condition = key.only_with
     if condition is None or dotted not in part.settings:
         return

@@ -1,4 +1,4 @@
-"""Who the client or the server of a workload is, as a study writes it (docs/peers.md)."""
+"""A workload's client or server, as a study writes it (docs/peers.md)."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
-"""A plan: the cells and repetitions of a study, in a seeded order of randomised complete blocks.
+"""A plan: a study's cells and repetitions, in a seeded order by randomised complete blocks.
 
-One block is one repetition: it holds every cell that is run so often once, in an order of its own, so that a drift of
-the machine cannot pass for a difference between cells. All cells of a repetition share one path seed and so meet the
-same random decisions, packet by packet (common random numbers); every repetition has a fresh one. Both come from
-SHA-256, so they are the same on every machine and version.
+One block is one repetition, with every cell once, in its own order, so the machine's drift cannot pass for a difference
+between cells. All cells in a repetition share one path seed and so meet the same random decisions, packet by packet
+(common random numbers); every repetition has a fresh one. Both come from SHA-256: they are the same on every machine
+and version.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ __all__ = ["Cell", "Plan", "PlanItem", "path_seed"]
 
 @dataclass(frozen=True)
 class PlanItem:
-    """One run of one cell. `order` counts from 0 over the plan; `block` is the repetition, from 0.
+    """One run. `order` counts from 0 over the plan; `block` is the repetition, from 0.
 
-    `key` names cell and repetition (`c003-r02`) and is the same in every plan of the same study.
+    `key` names cell and repetition (`c003-r02`), the same in every plan for a study.
     """
 
     order: int
@@ -34,7 +34,7 @@ class PlanItem:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every run of a study, in the order in which to run them."""
+    """Every run, in planned order."""
 
     study: Study
     items: tuple[PlanItem, ...]
@@ -71,7 +71,7 @@ def blocks(study_seed: int, counts: Mapping[int, int]) -> Iterator[tuple[int, in
 
 
 def path_seed(study_seed: int, repetition: int) -> int:
-    """The seed that all cells of a repetition share, in [0, 2^53), which every JSON reader holds exactly."""
+    """The seed shared by a repetition's cells, in [0, 2^53): JSON readers hold it exactly."""
     return int.from_bytes(_hash("path", study_seed, repetition)[:8], "big") >> 11
 
 

@@ -30,10 +30,10 @@ _TARGET = re.compile(rf"(?P<number>{NUMBER}) ?(?P<unit>\S*)")
 
 @dataclass(frozen=True)
 class Precision:
-    """A half-width that an interval is to have, in some cells.
+    """A target half-width for an interval, in some cells.
 
     Attributes:
-        metric: None for the main one of each cell's workload. statistic: of each repetition; its mean has the interval.
+        metric: None for each workload's main one. statistic: per repetition; its mean has the interval.
         is_relative: whether `target` is a share of the mean; else it is in the metric's unit.
     """
 
@@ -65,7 +65,7 @@ class Precision:
 
 
 def main_metric(workload: Mapping[str, object]) -> str | None:
-    """The first metric by which levels are compared in a workload, given by its settings."""
+    """The first metric for comparing levels in a workload, given by its settings."""
     compared = (name for name, metric in METRICS.items() if workload["kind"] in metric.compared_in)
     return next((name for name in compared if METRICS[name].applies(workload)), None)
 
@@ -81,9 +81,9 @@ def look_schedule(first: int, most: int) -> tuple[int, ...]:
 def looks_of(
     cell: Cell, precisions: Sequence[Precision], *, repetitions: int, most: int, limits: Sequence[RepetitionLimit]
 ) -> tuple[int, ...]:
-    """After how many repetitions a cell's intervals are looked at; empty where no precision is asked of it.
+    """Repetitions at each look at a cell's intervals; empty without a precision.
 
-    Args: repetitions: of all cells, at the first look. most: of all cells. limits: cells that are run less often.
+    Args: repetitions: at the first look. most: maximum. limits: cells with fewer repetitions.
     """
     if not any(precision.where.matches(cell) and precision.metric_of(cell) for precision in precisions):
         return ()
@@ -92,7 +92,7 @@ def looks_of(
 
 
 def precisions_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Precision, ...]:
-    """What precision a study asks for. Raises: DesignError."""
+    """A study's precisions. Raises: DesignError."""
     precisions = tuple(
         _precision(table, ("precision", number), parts) for number, table in enumerate(document.precision)
     )
@@ -112,9 +112,9 @@ def precisions_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Prec
 
 
 def most_repetitions(document: DesignDocument) -> int:
-    """How often a cell is run at most for its precision: 100, unless the study says otherwise.
+    """Maximum repetitions for a precision: 100, unless set.
 
-    100 repetitions narrow the interval of a mean to 5 % where repetitions have a standard deviation of 20 %.
+    100 repetitions narrow a mean's interval to 5 % for a standard deviation of 20 %.
     """
     given = document.study.repetitions_max
     return max(100, document.study.repetitions) if given is None else given

@@ -1,10 +1,9 @@
-"""A study over the network that is really there: what is left of its design where nothing is emulated.
+"""A study over a real network: the rest of its design without emulation.
 
     study, said = over_network(study, "192.0.2.7:9470")
 
-Every setting goes that is about an emulated path, or that takes a network namespace, and with it what names it. Cells
-that run programs, which one machine cannot start on the other, are absent, and so are those of parts that come to the
-same as another.
+Settings for an emulated path or a network namespace go, with anything naming them. Cells with programs are absent,
+since one machine cannot start them on the other, and so are parts equal to another.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,10 +24,10 @@ from crosswind.study.titles import keys_named_in
 from crosswind.study.toml_text import Location
 
 KEPT_OF_HOSTS = frozenset(key.study for key in catalog().host.keys if key.on_sockets)
-"""Settings of hosts that are kept."""
+"""Host settings to keep."""
 
 NETWORK_MODELS = ("mathis", "mathis-c1", "pftk", "pftk-goodput", "pftk-approximate", "cubic")
-"""Models of a loss and a round-trip time, both of which the kernel's TCP knows of a real network."""
+"""Models from loss and round-trip time: the kernel's TCP knows both on a real network."""
 
 _ABOUT_CELLS = {
     "precision": ("precision", "precisions"),
@@ -36,7 +35,7 @@ _ABOUT_CELLS = {
     "exclude": ("exclusion", "exclusions"),
 }
 _AMOUNTS = ("messages", "count", "duration")
-"""Settings of a workload that say how much of the same is measured."""
+"""A workload's amounts."""
 _NATIVE = "native"
 _NO_PROGRAM = "a program cannot be started on the other machine"
 _NO_ANSWER = "a server answers no UDP datagram with more bytes than it received"
@@ -44,11 +43,11 @@ _UDP_DOWNLOAD = {"workload.transport": "udp", "workload.direction": "download"}
 
 
 def over_network(study: Study, server: str, *, family: str | None = None) -> tuple[Study, tuple[str, ...]]:
-    """A study whose cells run between this machine and a server.
+    """A study with cells between this machine and a server.
 
-    Args:    server: as `server_address` takes it. family: "ipv4" or "ipv6" where the server's name has both.
-    Returns: the study, and what was left out and why, in sentences that are notes of it.
-    Raises:  UnitError for a server that is none; StudyError when nothing of the study is left.
+    Args:    server: for `server_address`. family: "ipv4" or "ipv6" for a server name with both.
+    Returns: the study, and sentences about omissions; they are its notes.
+    Raises:  UnitError for a malformed server; StudyError when nothing is left.
     """
     server = server_address(server)
     said = [f"Nothing is emulated: cells run over the network that is there between this machine and {server}."]
@@ -67,7 +66,7 @@ def over_network(study: Study, server: str, *, family: str | None = None) -> tup
 
 @dataclass(frozen=True)
 class _OverNetwork(Edit):
-    """`--to`: takes out of a document what only an emulated path or a namespace can do. `name`: of the study."""
+    """`--to`: removes settings for emulated paths and namespaces. `name`: the study's."""
 
     server: str
     family: str | None
@@ -96,7 +95,7 @@ class _OverNetwork(Edit):
         return {("path", "server"): f"--to {self.server}", ("exclude",): "--to"}
 
     def drops(self, finding: Declared) -> bool:
-        """Whether it names what is left out, or is about numbers of other networks, or a model of an emulated path."""
+        """Whether it names an omission, or is about other networks' numbers, or an emulated path's model."""
         table = finding.table
         metric = getattr(finding, "metric", None) or getattr(table, "metric", None)
         of_levels = getattr(table, "factor", None) is not None and getattr(table, "scale", None) != "slope"
@@ -112,7 +111,7 @@ class _OverNetwork(Edit):
 
 
 def is_emulated(key: str) -> bool:
-    """Whether a dotted key sets nothing over a network that is there."""
+    """Whether a dotted key is idle over a real network."""
     section, _, name = key.partition(".")
     if section == "host":
         return name not in KEPT_OF_HOSTS
@@ -127,7 +126,7 @@ def _taken(table: dict[str, Any]) -> Iterator[str]:
         del host[key]
         yield f"host.{key}"
     for number, flow in enumerate(table.get(FLOW, ()), start=1):
-        # By the names that they have without one, which stay when others go.
+        # Their default names stay when others go.
         flow.setdefault("name", str(number))
         for key in [key for key in flow if key.startswith("access_")]:
             del flow[key]
@@ -152,7 +151,7 @@ def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _tables(document: dict[str, Any], parts: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """A document and its parts. Args: parts: the names of those that are run; None for all."""
+    """A document and its parts. Args: parts: names to include; None for all."""
     return [document, *(part for part in document.get("part", ()) if parts is None or part["name"] in parts)]
 
 
@@ -165,7 +164,7 @@ def _about_settings(keys: Sequence[str]) -> Iterator[str]:
     return (f"Left out, {reason}: {', '.join(own)}." for reason, own in reasons.items() if own)
 
 
-# Cells that cannot be run there
+# Impossible cells
 
 
 def _is_program(workload: Mapping[str, Any]) -> bool:
@@ -177,7 +176,7 @@ def _is_program(workload: Mapping[str, Any]) -> bool:
 def _without_programs(
     study: Study, tables: Sequence[Mapping[str, Any]], circumstances: list[Circumstance], said: list[str]
 ) -> list[Cell]:
-    """The cells that run no program. Raises: StudyError without one."""
+    """Cells without programs. Raises: StudyError without one."""
     cells = list(study.cells())
     native = [cell for cell in cells if cell.kind != "program" and all(_peer(cell, end) == _NATIVE for end in ENDS)]
     if not native:
@@ -207,7 +206,7 @@ def _peer(cell: Cell, end: str) -> str:
 
 
 def _without_twins(cells: Sequence[Cell], circumstances: list[Circumstance], said: list[str]) -> list[Cell]:
-    """The cells of parts that measure what no other part does."""
+    """Cells without the parts equal to another."""
     cells_of = {name: [cell for cell in cells if cell.part == name] for name in dict.fromkeys(c.part for c in cells)}
     kept = list(cells_of)
     for name in reversed(list(cells_of)):
@@ -220,13 +219,13 @@ def _without_twins(cells: Sequence[Cell], circumstances: list[Circumstance], sai
 
 
 def _has_all(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:
-    """Whether each of the others is among some cells, or one of them measures more of the same."""
+    """Whether each other cell is among some, or one there measures more."""
     amounts = dict(map(_identity, cells))
     return all(same in amounts and _is_no_more(amount, amounts[same]) for same, amount in map(_identity, others))
 
 
 def _identity(cell: Cell) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """What a cell does, and how much of it."""
+    """A cell's settings, and amounts."""
     host = [(key, level.value) for key, level in cell.settings.items() if key.startswith(("host.", f"{FLOW}."))]
     workload = [(key, value) for key, value in cell.workload.items() if key not in _AMOUNTS]
     return (tuple(sorted(host)), tuple(sorted(workload))), tuple(cell.workload.get(key) for key in _AMOUNTS)
@@ -240,7 +239,7 @@ def _is_no_more(amounts: Sequence[Any], others: Sequence[Any]) -> bool:
 def _without_udp_downloads(
     cells: Sequence[Cell], name: str, circumstances: list[Circumstance], said: list[str]
 ) -> None:
-    """Leaves out what would let a server answer a datagram with more than it was sent. Raises: StudyError."""
+    """Leaves out UDP downloads: a server must not answer a datagram with more bytes. Raises: StudyError."""
     refused = [cell for cell in cells if all(text_in(cell, key) == text for key, text in _UDP_DOWNLOAD.items())]
     if not refused:
         return
@@ -266,7 +265,7 @@ def _needs_packets(name: str | None) -> bool:
 
 
 def _about_tables(study: Study, left: Study) -> Iterator[str]:
-    """What to say of the tables that went. Args: left: the study without them."""
+    """Sentences about omitted tables. Args: left: the study without them."""
     went = []
     kinds = {kind: (declared.words, len(left.findings[kind])) for kind, declared in declarations().items()}
     about_cells = {"precision": left.precisions, "repetitions": left.limits, "exclude": left.exclusions}

@@ -1,8 +1,7 @@
-"""What the settings of a cell come to: a value for each key of crosswind-cell, and the key of the study it is from.
+"""A cell's effective settings: a value for each crosswind-cell key, with the study's key behind it.
 
-A direction's own key counts before the path's, and that before the network's. A key that has an effect only beside a
-value of another (the queue of a link that has a rate) is left out of the cells in which it has none. Whether the rest
-can be together, crosswind-cell says.
+A direction's own key counts before the path's, and the path's before the network's. A key with a condition (a queue
+needs a link rate) is left out of cells without it. crosswind-cell checks the rest.
 """
 
 import itertools
@@ -21,7 +20,7 @@ from crosswind.study.own_networks import network_of_own
 
 @dataclass(frozen=True)
 class Resolved:
-    """One key of a cell. `source` is the dotted key of the study that gave it this value."""
+    """One key in a cell. `source`: the study's dotted key behind the value."""
 
     key: Key
     value: Value
@@ -29,7 +28,7 @@ class Resolved:
 
 
 def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
-    """Every key that one combination of levels sets, by the group it stands in: `path.forward`, `host`, ..."""
+    """One combination's settings by group: `path.forward`, `host`, ..."""
     known = catalog()
     hops, settings = hops_of(settings), with_networks(settings)
     workload = known.workloads[str(settings["workload.kind"].value)]
@@ -47,15 +46,15 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
         groups[flow] = known.flows.keys
         groups[f"{flow}.workload"] = tuple(key for key in kind.keys if key.study not in keys_of_flows)
     resolved = {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
-    # What a change sets has an effect beside what the hop has, whatever that is.
+    # A change's keys have an effect whatever the hop has.
     of_changes = {f"{change}.{direction}" for change in changes for direction in DIRECTIONS}
     return resolved | {group: tuple(_all_given(group, known.direction.keys, settings)) for group in of_changes}
 
 
 def with_networks(settings: Mapping[str, Level]) -> dict[str, Level]:
-    """Settings with what their networks stand for beside their names, but for keys that the study sets itself.
+    """Settings with their networks' keys, except those set by the study itself.
 
-    These count at all times, so that a change of a network of which nothing is left is none.
+    The study's keys count at all times, so a network's change without any other key is none.
     """
     expanded = dict(settings)
     for source, network in networks_of(settings):
@@ -75,14 +74,14 @@ def with_networks(settings: Mapping[str, Level]) -> dict[str, Level]:
 
 
 def change_of_network(source: str, number: int) -> str:
-    """What the keys of a network's change begin with. Args: source: the key that names the network."""
+    """The key prefix for a network's change. Args: source: the key naming the network."""
     return f"{CHANGE}.{source.replace('.', '~')}~{number}"
 
 
 def _added(
     group: str, hop: str, directions: Mapping[str, DirectionTexts], source: str, settings: Mapping[str, Level]
 ) -> dict[str, Level]:
-    """What a network sets of a hop, for good or in a change, where the study does not."""
+    """A network's keys in a hop, permanent or in a change, without the study's own."""
     return {
         f"{group}.{direction}.{name}": replace(level, source=source)
         for direction, levels in directions.items()
@@ -92,16 +91,16 @@ def _added(
 
 
 def changes_of(settings: Mapping[str, Level]) -> dict[str, str]:
-    """The changes of the path in a cell: the name of each by its group, the study's own first, then the networks'."""
+    """A cell's path changes, name by group, the study's own first."""
     expanded = with_networks(settings)
     groups = {f"{CHANGE}.{name}": name for name in names_of(CHANGE, expanded)}
     return {key: expanded[f"{key}.name"].text if f"{key}.name" in expanded else name for key, name in groups.items()}
 
 
 def network_behind(group: str, settings: Mapping[str, Level]) -> str | None:
-    """The key of a study that names the network to which a change belongs; None for a group of another kind.
+    """The study's key naming a change's network; None for other groups.
 
-    Args: group: the change's, or that of one of its directions.
+    Args: group: the change's, or one of its directions'.
     """
     owner = group.rpartition(".")[0] if group.endswith(DIRECTIONS) else group
     named = with_networks(settings).get(f"{owner}.name")
@@ -109,35 +108,35 @@ def network_behind(group: str, settings: Mapping[str, Level]) -> str | None:
 
 
 def networks_of(settings: Mapping[str, Level]) -> Iterator[tuple[str, Network]]:
-    """The networks of a cell, each with the key that names it: `path.network`, `path.hop.wifi.network`."""
+    """A cell's networks with their naming keys: `path.network`, `path.hop.wifi.network`."""
     for source in network_keys(settings):
         yield source, network_named(settings[source].value)
 
 
 def network_keys(settings: Iterable[str]) -> tuple[str, ...]:
-    """The keys that name networks."""
+    """The keys naming networks."""
     owners = ("path", *(f"{HOP}.{name}" for name in names_of(HOP, settings)))
     known = set(settings)
     return tuple(key for owner in owners if (key := f"{owner}.network") in known)
 
 
 def hops_of_network(network: Network, source: str) -> dict[str, Mapping[str, DirectionTexts]]:
-    """What a network sets of each hop of a path, by the hop. Args: source: the key that names the network."""
+    """A network's settings by path hop. Args: source: the key naming the network."""
     owner = source.removesuffix(".network")
     return {f"{HOP}.{name}" if name else owner: directions for name, directions in network.hops.items()}
 
 
 def network_named(value: Value) -> Network:
-    """The network that a value of `path.network` means: one with a name, one of files, or one's own."""
+    """The network for a `path.network` value: named, from files, or the user's own."""
     if isinstance(value, OwnNetwork):
         return network_of_own(value)
     return network_of_files(value) if isinstance(value, NetworkFiles) else NETWORKS[str(value)]
 
 
 def hops_of(settings: Mapping[str, Level | Values]) -> tuple[str, ...]:
-    """What the keys of each hop begin with: `path.hop.wifi`; `path`, where there is one hop, which has no name.
+    """Each hop's key prefix: `path.hop.wifi`; `path` for a single unnamed hop.
 
-    Where levels of a factor are networks of which some have several hops, the hops of each.
+    With networks as levels, the hops of each.
     """
     hops = [tuple(f"{HOP}.{name}" for name in network.hop_names) or ("path",) for network in networks_of_path(settings)]
     if any(names != ("path",) for names in hops):
@@ -146,15 +145,15 @@ def hops_of(settings: Mapping[str, Level | Values]) -> tuple[str, ...]:
 
 
 def networks_of_path(settings: Mapping[str, Level | Values]) -> tuple[Network, ...]:
-    """The networks that `path.network` names."""
+    """The networks under `path.network`."""
     given = settings.get("path.network", Values())
     return tuple(network_named(level.value) for level in (given.levels if isinstance(given, Values) else (given,)))
 
 
 def sources_of(group: str, name: str, settings: Mapping[str, Level | Values]) -> tuple[str, ...]:
-    """The dotted keys of a study that can set a key of a group, by its name in a study; what counts first is first.
+    """The study's dotted keys for a group's key, by precedence.
 
-    Of a hop that is of the path's network, keys of the path too, which mean the only hop that sets them there.
+    In a network's hop, path keys count too if only this hop has them.
     """
     owner, _, direction = group.rpartition(".")
     hop = owner.removeprefix(f"{HOP}.")
@@ -169,7 +168,7 @@ def sources_of(group: str, name: str, settings: Mapping[str, Level | Values]) ->
 
 @cache
 def _own_sources(group: str, name: str) -> tuple[str, ...]:
-    """Those that any study has. A study of ten thousand cells asks a million times."""
+    """The same without networks. A study with ten thousand cells asks a million times."""
     owner, _, direction = group.rpartition(".")
     if owner.startswith(f"{FLOW}.") or direction not in DIRECTIONS:
         return (f"{owner}.{name}" if owner.startswith(f"{FLOW}.") else f"{group}.{name}",)

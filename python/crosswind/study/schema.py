@@ -1,7 +1,7 @@
-"""The JSON Schema of a study file, generated from the models of `document.py`.
+"""The JSON Schema for study files, from the models in `document.py`.
 
-It describes tables, keys, kinds and ranges. What depends on several keys, such as a UDP message that does not fit, only
-Crosswind itself checks.
+It describes tables, keys, types and ranges. Only Crosswind checks rules over several keys, such as a UDP message's
+size.
 """
 
 import json

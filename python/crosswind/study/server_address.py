@@ -15,7 +15,7 @@ _IN_BRACKETS = re.compile(r"\[(?P<host>[^\]]*)\](:(?P<port>.*))?")
 
 
 def server_address(text: object) -> str:
-    """Host and port of what a user writes: "example.org" is "example.org:9470", "::1" is "[::1]:9470".
+    """Host and port from a user's text: "example.org" is "example.org:9470", "::1" is "[::1]:9470".
 
     Raises: UnitError.
     """

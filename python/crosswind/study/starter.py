@@ -32,11 +32,10 @@ _USUAL_FILE = "study.toml"
 
 @dataclass(frozen=True)
 class Starter:
-    """A workload that a study can begin with.
+    """A workload to begin with.
 
-    Attributes: asked: what is measured, for somebody who chooses. compare: levels to compare unless something else is
-        asked, transports of which the first is the usual one. settings: of the workload, so that a repetition ends on
-        the slowest network with a name, too.
+    Attributes: asked: the measurement, for choosing. compare: default levels to compare, transports, the usual one
+        first. settings: the workload's, finishing even on the slowest named network.
     """
 
     asked: str
@@ -52,20 +51,20 @@ STARTERS: Mapping[str, Starter] = {
     "connect": Starter("connections that are set up", "https1,http3", {}),
     "multiplex": Starter("messages on streams side by side", "http2,http3", {"size": "200B"}),
 }  # fmt: skip
-"""What can be measured without a program of one's own, by the kind of workload."""
+"""Workloads without a user's program, by kind."""
 
 
 def usual_answers(what: str | None) -> dict[str, str]:
-    """The answers of somebody who has none. Args: what: is measured; the first of STARTERS unless it is one of them."""
+    """Default answers. Args: what: the measurement; the first of STARTERS if unknown."""
     kind = what if what is not None and what in STARTERS else next(iter(STARTERS))
     return {"what": kind, "network": "4g", "compare": STARTERS[kind].compare, "sure": "5%", "loss": ""}
 
 
 def starter(given: Mapping[str, str], *, file: str = _USUAL_FILE) -> tuple[Study, str]:
-    """The study of some answers, and its text.
+    """The study for some answers, and its text.
 
-    Args:   given: to what, network, compare, sure and loss, as their options have them; usual ones for those missing.
-            file: what it will be called; `-` says nothing of that.
+    Args:   given: what, network, compare, sure and loss, as their options have them; missing ones are usual.
+            file: its future name; `-` for none.
     Raises: StudyError, naming the option.
     """
     answers = usual_answers(given.get("what")) | dict(given)
@@ -80,7 +79,7 @@ def starter(given: Mapping[str, str], *, file: str = _USUAL_FILE) -> tuple[Study
     edits: dict[str, object] = {"path.loss": loss} if loss else {}
     if factor in edits:
         raise StudyError(f"--loss {loss}: loss is compared already", hint="leave --loss away")
-    # Networks that are compared are some more of those that the study has.
+    # Compared networks join the study's others.
     among_networks = f",{levels}" if factor == "path.network" else ""
     networks = list(dict.fromkeys(map(str.strip, f"{network}{among_networks}".split(","))))
     if factor and not among_networks:
@@ -110,7 +109,7 @@ def starter(given: Mapping[str, str], *, file: str = _USUAL_FILE) -> tuple[Study
 
 
 def _compared(text: str) -> tuple[str, str]:
-    """The key that is compared, and its levels; no key where nothing is. Raises: StudyError."""
+    """The compared key and its levels; empty without a comparison. Raises: StudyError."""
     if text in {"", NO_COMPARISON}:
         return "", ""
     word, equals, levels = map(str.strip, text.partition("="))
@@ -141,9 +140,9 @@ def _compared(text: str) -> tuple[str, str]:
 
 
 def _commented(study: Mapping[str, Any], networks: Sequence[str], file: str) -> str:
-    """The template with what a study sets, each key below its comment, without what it does not set.
+    """The template with a study's keys, each below its comment, without unset ones.
 
-    Args: networks: as they were named. file: what the study will be called.
+    Args: networks: as named. file: the study's future name.
     """
     named = [_beside(network, file) for network in networks]
     study = {**study, "path": {**study["path"], "network": named if len(named) > 1 else named[0]}}

@@ -1,4 +1,4 @@
-"""What the tables of a study file have in common, as pydantic models."""
+"""Common ground for a study file's tables, as pydantic models."""
 
 from typing import Literal
 
@@ -13,5 +13,5 @@ StatisticName = Literal["mean", "trimmed_mean", "median", "p95", "p99"]
 class TomlTable(BaseModel):
     """A table of the file: unknown keys are errors, and nothing is converted silently."""
 
-    # Deferred: only the model of the whole document is ever built, the inner ones as parts of it.
+    # Deferred: only the whole document's model is ever built, with the inner ones inside.
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)

@@ -1,6 +1,6 @@
-"""Titles that name levels: `{workload.size}` stands for the sizes of the cells that a title is about.
+"""Titles with levels: `{workload.size}` stands for the sizes in a title's cells.
 
-So a title is true of what was run, also of the quick variant and with keys set anew.
+So a title is true for the quick variant, too, and with keys set anew.
 """
 
 import re
@@ -21,7 +21,7 @@ _MOST_LISTED = 4
 
 
 def check_title(title: str, place: Location) -> None:
-    """Raises: DesignError for a placeholder that is no key."""
+    """Raises: DesignError for an unknown placeholder."""
     for key in _PLACEHOLDER.findall(title):
         if key not in SETTINGS:
             raise DesignError(
@@ -30,12 +30,12 @@ def check_title(title: str, place: Location) -> None:
 
 
 def keys_named_in(title: str) -> list[str]:
-    """The dotted keys that a title names."""
+    """A title's dotted keys."""
     return _PLACEHOLDER.findall(title)
 
 
 def filled_title(title: str, cells: Iterable[Cell]) -> str:
-    """A title with the levels of its cells: "10 MB", "0, 3 and 30 ms", of more than four "1 B to 10 MB"."""
+    """A title with its cells' levels: "10 MB", "0, 3 and 30 ms"; from five on, "1 B to 10 MB"."""
     if not _PLACEHOLDER.search(title):
         return title
     cells_of_study = list(cells)

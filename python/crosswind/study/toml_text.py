@@ -1,7 +1,7 @@
-"""TOML as text: the line on which each key stands, and a table written back as TOML.
+"""TOML as text: each key's line, and tables written back as TOML.
 
-The standard library reads TOML but forgets where things stood, and does not write it. A location is a tuple such as
-`("part", 1, "path", "loss")`, the way pydantic names it.
+The standard library's reader forgets lines, and it has no writer. A location is a tuple as pydantic's: `("part", 1,
+"path", "loss")`.
 """
 
 import json
@@ -16,16 +16,15 @@ MOST_KEY_PARTS = 16
 DEEP_KEY = re.compile(
     r"""(?:(?:"[^"\n]*+"|'[^'\n]*+'|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++)[ \t]*+\.[ \t]*+){%d}""" % MOST_KEY_PARTS  # noqa: UP031
 )
-"""A dotted key, or a text that looks like one, of more parts: reading it takes the square of their number."""
+"""A dotted key, or similar text, with more parts: reading it takes quadratic time."""
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def key_lines(text: str) -> dict[Location, int]:
-    """Line numbers, from 1, of every table header and key of a TOML text. Never raises, whatever the text.
+    """Line numbers, from 1, for every table header and key in a TOML text. Never raises.
 
-    Entries of a list are found where each begins a line. Keys of inline tables are found under the key that holds the
-    table.
+    List entries count from where each begins a line. An inline table's keys have its key's line.
     """
     lines: dict[Location, int] = {}
     arrays: dict[Location, int] = {}
@@ -54,7 +53,7 @@ def key_lines(text: str) -> dict[Location, int]:
 
 
 def line_number(lines: Mapping[Location, int], location: Location) -> int | None:
-    """The line of a location, or of the nearest thing that holds it."""
+    """A location's line, or its nearest container's."""
     for length in range(len(location), 0, -1):
         if location[:length] in lines:
             return lines[location[:length]]
@@ -62,7 +61,7 @@ def line_number(lines: Mapping[Location, int], location: Location) -> int | None
 
 
 def write_toml(document: Mapping[str, Any]) -> str:
-    """A document of tables, arrays of tables, lists and scalars as TOML text, in its own order."""
+    """A document as TOML text, in its own order: tables, arrays of tables, lists and scalars."""
     return "\n".join(_table(document, ())).strip("\n") + "\n"
 
 
@@ -73,7 +72,7 @@ class _Scan:
         self.depth = 0
         self.quote = ""
         self.entries = 0
-        """Of the outermost list, those that have ended."""
+        """Finished ones in the outermost list."""
 
     @property
     def at_statement(self) -> bool:
@@ -172,5 +171,5 @@ def write_value(value: object) -> str:
         return "[" + ", ".join(map(write_value, value)) + "]"
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_key(key)} = {write_value(item)}" for key, item in value.items()) + " }"
-    # TOML's basic strings escape as JSON's do, except that DEL must be escaped too.
+    # TOML's basic strings escape as JSON's do, but DEL too.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

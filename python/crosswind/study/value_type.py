@@ -1,4 +1,4 @@
-"""How one value of a key is read: a `ValueType`, in `Annotated[Values, ValueType(...)]` of a pydantic model."""
+"""Reading one key's values: a `ValueType`, in `Annotated[Values, ValueType(...)]` in a pydantic model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,13 +17,12 @@ MAX_LEVELS = 10_000
 
 @dataclass(frozen=True)
 class ValueType:
-    """How one value of a key is read.
+    """How to read one value.
 
-    Args: parse: raw TOML value to its meaning, raises UnitError. schema: JSON Schema of one value.
-          example: a value as it is written in a file. is_list: one value is itself a list (of arguments), so that a
-          factor is a list of lists. can_vary: False where a list is refused. is_peer: a value may name a peer.
-          is_series: one value is numbers one after another.
-          read: raw TOML to all values, where that takes more than `parse` of each.
+    Args: parse: raw TOML value to its meaning, raises UnitError. schema: one value's JSON Schema. example: as in a
+        file. is_list: one value is a list (of arguments); a factor is a list of lists. can_vary: False refuses lists.
+        is_peer: a value may name a peer. is_series: one value is several numbers. read: raw TOML to all values, if more
+        than `parse` for each.
     """
 
     parse: Callable[[object], Value]

@@ -1,4 +1,4 @@
-"""Which type a value of a key has: what it looks like in a study and in the JSON Schema follows from the catalogue."""
+"""The type for each key's values: its look in a study and in the JSON Schema, from the catalogue."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,9 +22,9 @@ _BY_UNIT: Mapping[CellUnit | None, Callable[[Key], ValueType]] = {
 
 
 def type_of(keys: Sequence[Key]) -> ValueType:
-    """The type of a study's key that means these keys of cells: one, or one of each workload that has it.
+    """The type for a study's key over these cell keys: one, or one per workload.
 
-    Its schema takes what any of them does. Raises: ValueError when they are not of one type.
+    Its schema is their union. Raises: ValueError for different types.
     """
     first = keys[0]
     types = {key.type for key in keys}
@@ -49,9 +49,9 @@ def _number_or_word(key: Key) -> ValueType:
 
 
 def choice(names: Iterable[str], *, can_vary: bool = True, what: str = "", listed: str = "") -> ValueType:
-    """One of some words, which findings may name of cells that are not run.
+    """One of some words; findings may name words without a running cell.
 
-    Args: what, listed: of words too many for a message, what each is, and what lists them.
+    Args: what, listed: for too many words: their noun, and the listing command.
     """
     names = tuple(names)
     problem = f"is no {what}" if what else f"is not one of {', '.join(names)}"
@@ -115,7 +115,7 @@ def _arguments(_key: Key) -> ValueType:
 
 
 def _arguments_of_program() -> ValueType:
-    """An argument list, a program and what it is given; a list of such lists is a factor."""
+    """An argument list, a program and its arguments; a list of such lists is a factor."""
     example = '["ping", "-c", "3", "{server}"]'
 
     def parse(raw: object) -> tuple[str, ...]:
@@ -131,9 +131,9 @@ def _arguments_of_program() -> ValueType:
 
 
 def _series(key: Key) -> ValueType:
-    """Numbers one after another: a list, a text with spaces between them, or `@` and a text file of them.
+    """Several numbers: a list, a text with spaces, or `@` and a text file.
 
-    A list is a factor where one of its items is a whole series by itself: a list, a text with spaces, or a file.
+    A list is a factor if an item is a whole series: a list, a text with spaces, or a file.
     """
     item = _number_or_word(replace(key, type=KeyType.NUMBER))
     example = f"[{item.example}, {item.example}]"
@@ -168,14 +168,14 @@ def _queue(_key: Key) -> ValueType:
 
 
 def peer(end: str) -> ValueType:
-    """Who the client or the server of a workload is: Crosswind's own, a peer by its name, or a program."""
+    """A workload's client or server: Crosswind's own, a peer by name, or a program."""
     return ValueType(lambda raw: read_peer(end, raw), peer_schema(end), PEER_EXAMPLE, is_peer=True)
 
 
 def peer_or_program(end: str) -> ValueType:
-    """The same key of several kinds of workload: of `program` an argument list, of the others a peer.
+    """The same key over several workload kinds: an argument list for `program`, a peer for others.
 
-    Which of the two a list of texts is, only the kind of workload says: a command, or levels of a factor.
+    Only the kind tells a list's meaning: a command, or a factor's levels.
     """
     of_peer, of_program = peer(end), _arguments_of_program()
 
@@ -213,4 +213,4 @@ _TEXTS = {
     "tcp_wmem": '"4096 131072 6291456"',
     "resolver": '"{address}"',
 }
-"""Keys whose texts are more than a name, each with an example."""
+"""Keys with texts beyond a name, each with an example."""
