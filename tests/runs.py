@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from cell_events import finished
+from crosswind.catalog import ColumnType, SampleColumn
 from crosswind.catalog.path_effect import NO_EFFECT
-from crosswind.catalog.tables import SAMPLES
+from crosswind.catalog.tables import SAMPLES, Table
 from crosswind.cell.failure import Failure
 from crosswind.cell.process import CellEnd
 from crosswind.cell.record import CellRun
@@ -96,6 +97,11 @@ def cell_result(planned: PlannedCell, *, failure: Failure | None = None, **chang
         "failure": failure,
     }
     return RepetitionResult(**fields | changes)
+
+
+def integers(*names: str) -> Table:
+    """A table of whole numbers."""
+    return Table("made", tuple(SampleColumn(name, ColumnType.I64, None, nullable=False, help="") for name in names))
 
 
 def change_sealed(path: Path, **changes: Any) -> None:

@@ -25,7 +25,7 @@ from crosswind.store.run_file import RunFile
 from crosswind.store.tables import read_rows, read_table
 from fixture_types import Crosswind, UseCell
 from mutations import flip, mutated, same
-from runs import cell_result, echo_samples, new_run, planned_cell
+from runs import cell_result, echo_samples, integers, new_run, planned_cell
 
 REPETITIONS = 3
 DAMAGED = "cells/c000-r01/"
@@ -222,14 +222,14 @@ def test_some_rows_of_a_table_are_those_of_all_of_it_and_damage_is_said_alike(tm
     path = file.run / file.name
     pl.DataFrame({"port": [1, 2, 1], "at": [30, 20, 10]}).write_parquet(path)
     checksum = Checksum.of(file)
-    schema: dict[str, type[pl.DataType]] = {"at": pl.Int64, "port": pl.Int64}
+    schema = integers("at", "port")
     chosen = {"where": pl.col("port") == 1, "columns": ["at"]}
     whole = read_table(file, schema, checksum).filter(chosen["where"]).select(chosen["columns"])
     assert read_rows(file, schema, checksum, **chosen).equals(whole)
     assert whole.rows() == [(30,), (10,)]
     assert read_rows(file, schema, None, **chosen).is_empty()
     with pytest.raises(DamagedFileError, match='cannot be read: unable to find column "hop"'):
-        read_table(file, {**schema, "hop": pl.UInt8}, checksum)
+        read_table(file, integers("at", "port", "hop"), checksum)
     content = path.read_bytes()
     for damage in (lambda: path.write_bytes(flip(content, random.Random(1))), path.unlink):
         damage()

@@ -24,7 +24,7 @@ from crosswind.store.record import record_of
 from crosswind.store.result import RepetitionResult
 from crosswind.store.run_file import RunFile
 from crosswind.store.tables import read_table, to_parquet
-from runs import cell_result, echo_samples, new_run, planned_cell
+from runs import cell_result, echo_samples, integers, new_run, planned_cell
 from small_disks import mounted_disk
 
 SAMPLES = echo_samples(2).with_columns(outcome=pl.Series(["ok", "timeout"]))
@@ -82,10 +82,9 @@ def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path:
 def test_a_rate_over_a_time_that_is_always_the_same_keeps_its_last_digit(tmp_path: Path) -> None:
     rows = 2_000
     columns = {"sent_ns": [0] * rows, "received_ns": [7] * rows, "received_bytes": range(rows)}
-    schema = dict.fromkeys(columns, pl.Int64)
     file = RunFile(tmp_path, "samples.parquet")
-    pl.DataFrame(columns, schema).write_parquet(tmp_path / file.name)
-    found = read_table(file, schema, Checksum.of(file))
+    pl.DataFrame(columns, dict.fromkeys(columns, pl.Int64)).write_parquet(tmp_path / file.name)
+    found = read_table(file, integers(*columns), Checksum.of(file))
     rate = found.select(8e9 * pl.col("received_bytes") / (pl.col("received_ns") - pl.col("sent_ns"))).to_series()
     assert rate.to_list() == [8e9 * size / 7 for size in range(rows)]
 

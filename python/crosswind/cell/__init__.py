@@ -1,1 +1,1 @@
-"""One cell: its JSON for crosswind-cell, the process that runs it, what this machine allows."""
+"""One cell: its JSON for crosswind-cell, its process, and this machine's limits."""

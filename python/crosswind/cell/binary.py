@@ -1,4 +1,4 @@
-"""The program `crosswind-cell`: where it is, and what placeholders in argument lists stand for on this machine."""
+"""The program `crosswind-cell`: its place, and values for placeholders in argument lists."""
 
 import copy
 import difflib
@@ -17,26 +17,26 @@ from crosswind.errors import EngineError
 
 BINARY = "crosswind-cell"
 OUTPUT = "{output}"
-"""What stands for the directory whose files come back with a run."""
+"""The placeholder for the directory kept with a run."""
 
 _OF_PROGRAMS = ("{server}", "{address}", "{client}", OUTPUT)
 _OF_PEERS = ("{address}", "{port}", OUTPUT)
-"""Placeholders that crosswind-cell fills in itself: those of the workload `program`, and those of peers."""
+"""Placeholders filled in by crosswind-cell: for the workload `program`, and for peers."""
 
 _WORD_IN_BRACES = re.compile(r"(?<![$%{])\{[A-Za-z_][A-Za-z0-9_]*\}(?!\})")
-"""What may be meant as a placeholder: not ${server} of a shell, %{http_code} of curl, {{server}} of a template."""
+"""A possible placeholder: not a shell's ${server}, curl's %{http_code}, a template's {{server}}."""
 
 _CLOSE = 0.75
-"""How alike a word is to a placeholder that is likely to be meant (difflib's ratio, braces included)."""
+"""Minimum likeness to a placeholder (difflib's ratio, braces included)."""
 
 REINSTALL = "install Crosswind anew: `pip install --force-reinstall` its wheel, or `make install` in its sources"
-"""What to do about a program that does not work or does not fit."""
+"""The remedy for a broken or unfit program."""
 
 
 def find_binary() -> Path:
-    """Where `crosswind-cell` is: $CROSSWIND_CELL, else beside this Python, else on PATH.
+    """The path: $CROSSWIND_CELL, else beside this Python, else on PATH.
 
-    Raises: EngineError, with what to do, when it is nowhere or cannot be executed.
+    Raises: EngineError, with a remedy, without an executable one.
     """
     asked = os.environ.get("CROSSWIND_CELL")
     if asked:
@@ -59,16 +59,16 @@ def find_binary() -> Path:
 
 
 def placeholders(binary: Path) -> dict[str, str]:
-    """What the placeholders in the argument lists of programs and peers stand for on this machine."""
+    """This machine's values for placeholders in programs' and peers' argument lists."""
     return {"{python}": sys.executable or "python3", "{cell}": str(binary.absolute())}
 
 
 def misspelt_placeholder(
     command: Iterable[str], binary: Path, *, of_peer: bool = False, has_port: bool = False
 ) -> tuple[str, str] | None:
-    """What looks like a placeholder in an argument list and is none, and the one that is likely to be meant.
+    """A misspelt placeholder in an argument list, and the likely one.
 
-    Other words in braces stay as they are: scripts, formats and JSON are full of them.
+    Other words in braces stay: scripts, formats and JSON are full of them.
     """
     of_program = (*_OF_PROGRAMS, "{port}") if has_port else _OF_PROGRAMS
     known = [*(_OF_PEERS if of_peer else of_program), *placeholders(binary)]
@@ -81,7 +81,7 @@ def misspelt_placeholder(
 
 
 def used_placeholders(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[str, str]:
-    """Those of `placeholders` that the programs of some cells name."""
+    """The `placeholders` named by some cells' programs."""
     arguments = [argument for cell in cells for command in commands_of(cell).values() for argument in command]
     return {
         name: meaning
@@ -114,7 +114,7 @@ def _replaced(argument: str, known: Mapping[str, str]) -> str:
 
 
 def mode_event(line: bytes, mode: str) -> dict[str, Any]:
-    """An event of a mode, as "--listen". Raises: EngineError for what is none."""
+    """A mode's event, as for "--listen". Raises: EngineError for anything else."""
     try:
         event = json.loads(line)
     except ValueError:

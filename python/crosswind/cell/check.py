@@ -1,7 +1,7 @@
-"""Whether the cells of a study can be: one `crosswind-cell --check` judges them all, and fills in what they leave out.
+"""Checks a study's cells: one `crosswind-cell --check` judges them all, and fills in defaults.
 
-What it refuses becomes a StudyError in the words of whoever wrote the study: the place, the study's own key and value,
-the levels that it takes, and the hint of crosswind-cell.
+A refusal becomes a StudyError in the author's words: the place, the study's own key and value, its levels, and
+crosswind-cell's hint.
 """
 
 import json
@@ -35,7 +35,7 @@ TIMEOUT_OF_A_CELL_S = 0.01
 KEPT_STDERR_BYTES = 1000
 
 MOST_PACKETS = 1_000_000
-"""Packets of a cell whose packets tell what time was spent on: it keeps them in memory until it ends."""
+"""Limit for a cell with time breakdowns: its packets stay in memory until it ends."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,11 @@ _Answer = _Checked | _Refused
 
 @dataclass(frozen=True)
 class CheckedCell:
-    """A cell that crosswind-cell accepts.
+    """An accepted cell.
 
-    Attributes: cell: of the study. parameters: as crosswind-cell takes it, every default filled in. demand: what it
-        sends over which path, of which forecasts are made. exact: whether it runs in virtual time and nothing in it is
-        left to chance, so that every repetition comes out the same. warnings: what a reader of its results should know,
-        as far as that can be told before it runs.
+    Attributes: cell: the study's. parameters: with every default filled in. demand: its traffic and path, for
+        forecasts. exact: whether it runs in virtual time and nothing in it is random, so every repetition is the same.
+        warnings: known before it runs.
     """
 
     cell: Cell
@@ -84,31 +83,31 @@ class CheckedCell:
 
     @property
     def effect(self) -> PathEffect:
-        """What its path does; nothing that is known, of a network that is really there."""
+        """Its path's effect; none known for a real network."""
         return NO_EFFECT if self.is_over_network else PathEffect(self.demand.forward, self.demand.reverse)
 
     @cached_property
     def forecast(self) -> Forecast:
-        """What one run of it will cost."""
+        """One run's costs."""
         return forecast(self.demand, self.parameters)
 
     @property
     def is_over_network(self) -> bool:
-        """Whether it runs over a network that is really there, of which forecasts know nothing."""
+        """Whether it runs over a real network, without forecasts."""
         return bool(self.parameters["path"]["backend"] == NETWORK)
 
     @property
     def tells_spent(self) -> bool:
-        """Whether its packets tell what its time was spent on, at a cost that is worth it.
+        """Whether it records time breakdowns, at an acceptable cost.
 
-        Of programs, which may send any number, the cell itself keeps no more than these.
+        For programs, with any number of packets, the cell itself keeps no more.
         """
         emulated = self.parameters["path"]["backend"] == EMULATOR
         return emulated and (not self.is_known or self.forecast.packets <= MOST_PACKETS)
 
     @property
     def is_known(self) -> bool:
-        """Whether its traffic can be forecast; that of somebody's program cannot."""
+        """Whether its traffic has a forecast; a user's program has none."""
         return self.demand.traffic.pattern != "unknown"
 
     @property
@@ -117,7 +116,7 @@ class CheckedCell:
         return deadline_ns(self.demand, self.forecast, peers=len(all_peers_of(self.parameters)))
 
     def disk_bytes(self, *, packets: bool, capture: bool) -> int:
-        """What one run of it leaves on the disk, roughly."""
+        """One run's bytes on the disk, roughly."""
         return disk_bytes(self.demand, self.forecast, packets=packets, capture=capture)
 
     def for_run(
@@ -131,10 +130,9 @@ class CheckedCell:
         qlog: bool = False,
         profile: bool = False,
     ) -> dict[str, Any]:
-        """The cell protocol's object for one planned run of it; where it writes, whoever starts it says.
+        """The cell protocol's object for one planned run, without its directory.
 
-        `qlog` is asked of QUIC transports, which alone have one; `spent`, what time was spent on, where packets tell it
-        and are not too many to be kept in memory.
+        `qlog` is only for QUIC transports; `spent`, the time breakdown, only for packets few enough for memory.
         """
         transport = catalog().transports.get(self.parameters["workload"].get("transport"))
         is_quic = transport is not None and transport.carrier is Carrier.QUIC
@@ -156,7 +154,7 @@ class CheckedCell:
 
 
 def preflight_warnings(checked: Sequence[CheckedCell]) -> dict[ResultWarning, list[int]]:
-    """What can be told of some cells before they run, and which each warning is of, by their indices."""
+    """Preflight warnings, with cell indices."""
     cells: dict[ResultWarning, list[int]] = {}
     for cell in checked:
         for warning in cell.warnings:
@@ -172,13 +170,13 @@ def foreseen_sentences(checked: Sequence[CheckedCell]) -> Iterator[str]:
 
 
 def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
-    """Every cell of a study, in the order of its index, as crosswind-cell fills it in.
+    """A study's cells by index, filled in by crosswind-cell.
 
-    Raises: StudyError, with its place, when one of them cannot be. EngineError when the program cannot say.
+    Raises: StudyError, with its place, for an impossible cell. EngineError without an answer.
     """
     cells = tuple(study.cells())
     budget = study.budget
-    # Each of these reads files, and cells differ in few of the answers.
+    # Each reads files, and cells share most answers.
     clock_of, kernel_of, refused_programs = cache(clock_for), cache(find_kernel), refusal_of_programs(binary)
     asked = [_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}, clock_of) for cell in cells]
     answers = _ask([json.dumps(cell) for cell in asked], binary)
@@ -201,9 +199,9 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
 
 
 def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None], Kernel]) -> Refusal | None:
-    """What a cell in virtual time asks of its kernel that this does not have, if so.
+    """A feature missing in the virtual-time kernel, if any.
 
-    Of the machine's own kernel, crosswind-cell says it.
+    crosswind-cell checks the machine's own kernel.
     """
     host = cell["host"]
     wanted = host.get("congestion_control")
@@ -220,10 +218,10 @@ def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None],
 
 
 def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str, str | None], Clock]) -> dict[str, Any]:
-    """The cell with the clock that `auto` means here. Raises: EngineError without the kernel that it takes."""
+    """The cell with its clock instead of `auto`. Raises: EngineError without its kernel."""
     host = cell["host"]
     wanted = host.get("clock", "auto")
-    # Over a network it takes no namespace, and so nothing for which a machine could need another clock than its own.
+    # A real network takes no namespace, and so no other clock.
     is_here = cell["path"].get("backend") != NETWORK
     if wanted == "virtual" or (wanted == "auto" and is_here):
         return {**cell, "host": {**host, "clock": clock_of(wanted, host.get("kernel"))}}
@@ -231,7 +229,7 @@ def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str, str | None], Cl
 
 
 def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:
-    """What crosswind-cell says of each cell, one JSON value a line."""
+    """crosswind-cell's answer for each cell, one JSON value a line."""
     try:
         process = subprocess.run(
             [binary, "--check"],

@@ -1,4 +1,4 @@
-"""Which clock a cell gets: the machine's, where it lets cells run, else that of a kernel of virtual time."""
+"""A cell's clock: the machine's if it allows cells, else a virtual-time kernel's."""
 
 from functools import cache
 from pathlib import Path
@@ -11,14 +11,13 @@ from crosswind.errors import EngineError
 Clock = Literal["real", "virtual"]
 
 _CAPABILITIES = 1 << 12 | 1 << 21
-"""CAP_NET_ADMIN and CAP_SYS_ADMIN: what namespaces and devices take."""
+"""CAP_NET_ADMIN and CAP_SYS_ADMIN, for namespaces and devices."""
 
 
 def clock_for(wanted: str, kernel: str | None = None) -> Clock:
-    """What `host.clock` means on this machine. Args: kernel: `host.kernel`.
+    """Resolves `host.clock` on this machine. Args: kernel: `host.kernel`.
 
-    Raises: EngineError when it is virtual time and there is no such kernel; where the machine's clock was tried first,
-        it says of both why not, and what to do.
+    Raises: EngineError for virtual time without the kernel; after `auto`, with both clocks' obstacles and remedies.
     """
     if wanted == "real":
         return "real"

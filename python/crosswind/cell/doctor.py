@@ -1,7 +1,6 @@
-"""What this machine allows, and what to do where it does not.
+"""This machine's abilities, with remedies.
 
-The kernel's part is found out by `crosswind-cell --probe`, which tries each thing; the rest are programs on PATH and
-packages of this Python.
+`crosswind-cell --probe` tries the kernel's features; the rest are programs on PATH and this Python's packages.
 """
 
 import json
@@ -24,12 +23,12 @@ from crosswind.peers.find_program import find_program, program_version
 from crosswind.peers.node.install import deno_version, package_versions
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
-"""Without these no cell runs on the machine's clock. Everything else widens what can be measured or how well."""
+"""Required for the machine's clock. Everything else widens or improves measurements."""
 
 _DOCTOR = re.compile(r"(?:[;,] )?(?:or )?`crosswind doctor`[^;,]*")
 
 VIRTUAL_TIME = "virtual time"
-"""The check of the clock that takes none of the above but crosswind-cell."""
+"""The check for the other clock; it needs only crosswind-cell."""
 
 _NAMES = {
     "namespaces": "network namespaces",
@@ -57,7 +56,7 @@ _PACKAGES: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True)
 class MachineCheck:
-    """One thing a machine has or lacks. `required`: whether cells need it. `hint`: what to do, when it is not ok."""
+    """One ability. `required`: whether cells need it. `hint`: the remedy, when not ok."""
 
     name: str
     ok: bool
@@ -88,7 +87,7 @@ class Diagnosis:
 
 
 def examine_machine() -> Diagnosis:
-    """Finds out what this machine allows. Takes a second or two and changes nothing."""
+    """Checks this machine's abilities. Takes a second or two and changes nothing."""
     checks = [_python(), *_cell(), _virtual_time(), *(_program(*program) for program in _PROGRAMS)]
     checks.append(_optional("npm packages", "needed for the peers node and deno, and Socket.IO", _npm_packages))
     checks.append(_optional("deno", "needed for the peer deno", deno_version))
@@ -97,7 +96,7 @@ def examine_machine() -> Diagnosis:
 
 
 def _without_doctor(hint: str | None) -> str | None:
-    """A hint without the clause that names this command, which whoever reads it has just called."""
+    """A hint without the clause naming this command: its reader has just called it."""
     return None if hint is None else _DOCTOR.sub("", hint) or None
 
 

@@ -1,7 +1,6 @@
-"""What a running cell prints: its events, as types (docs/cell-protocol.md).
+"""A running cell's events, as types (docs/cell-protocol.md).
 
-`read_event` turns a line into an event. A field that is missing, or of another type, breaks the protocol. Fields that
-this version does not know are kept.
+`read_event` parses a line. A missing field, or one with another type, breaks the protocol; unknown fields are kept.
 """
 
 from typing import Annotated, Literal
@@ -17,7 +16,7 @@ _SHOWN_CHARACTERS = 80
 
 
 class ProtocolError(ValueError):
-    """A line that is no event of the cell protocol; its text says what is wrong with it."""
+    """A line outside the cell protocol; its text says why."""
 
 
 class Started(ProtocolObject):
@@ -36,9 +35,9 @@ class Ready(ProtocolObject):
 
 
 class ProgressFidelity(ProtocolObject):
-    """Counted from the cell's start: packets released, those of them that were late, and waits for a processor.
+    """Counted from the cell's start: packets released, late ones, and waits for a processor.
 
-    `exchange_delay` is how much of its budget is used: 1 is all of it; null before the first exchange succeeded.
+    `exchange_delay`: used share of its budget; null before the first successful exchange.
     """
 
     released: int
@@ -49,7 +48,7 @@ class ProgressFidelity(ProtocolObject):
 
 
 class Progress(ProtocolObject):
-    """How far the cell is. `median_ns` is that of the exchanges so far; `fidelity` is null without an emulator."""
+    """A cell's progress. `median_ns`: over the exchanges so far; `fidelity` is null without an emulator."""
 
     event: Literal["progress"] = "progress"
     done: int
@@ -61,26 +60,26 @@ class Progress(ProtocolObject):
 
     @property
     def fraction(self) -> float | None:
-        """The share that is done; None before anything is, and for a cell that cannot say how much there is."""
+        """The finished share; None at the start, and for an unknown total."""
         return min(1.0, self.done / self.total) if self.done and self.total else None
 
 
 class Measured(ProtocolObject):
-    """All is written but what time was spent on, which is worked out next."""
+    """All is written except the time breakdown, computed next."""
 
     event: Literal["measured"] = "measured"
 
 
 CellEvent = Annotated[Started | Ready | Progress | Measured | Finished | Failure, Field(discriminator="event")]
-"""What a line of a cell's standard output may be."""
+"""A line on a cell's standard output."""
 
 _EVENTS: TypeAdapter[CellEvent] = TypeAdapter(CellEvent, config=ConfigDict(defer_build=True))
 
 
 def read_event(line: bytes) -> CellEvent | None:
-    """The event that a line tells; None for one of a kind that this version does not know.
+    """A line's event; None for an unknown kind.
 
-    Raises: ProtocolError when it is no event, or one that lacks something.
+    Raises: ProtocolError for a malformed one.
     """
     try:
         return _EVENTS.validate_json(line)
@@ -92,7 +91,7 @@ def read_event(line: bytes) -> CellEvent | None:
 
 
 def _explained(error: ErrorDetails, line: bytes) -> str:
-    """What is wrong with a line, in words."""
+    """A line's problem, in words."""
     shown = line[:_SHOWN_CHARACTERS].decode(errors="replace")
     event, *keys = (str(part) for part in error["loc"]) if error["loc"] else ("",)
     match error["type"]:

@@ -26,7 +26,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a cell has no result, and what to do: the cell's `error` event, or its parent's finding."""
+    """Why a cell has no result, and the remedy: the cell's `error` event, or its parent's finding."""
 
     kind: ErrorKind
     message: Annotated[str, Field(strict=True)]

@@ -1,4 +1,4 @@
-"""How close the emulation of a cell came to what was asked: times, waiting for processors, and the budget for both."""
+"""A cell's emulation fidelity: times, waits for processors, and the budget for both."""
 
 from crosswind.cell.protocol_object import ProtocolObject
 
@@ -29,14 +29,14 @@ class Waiting(ProtocolObject):
 
 
 class HostsWaiting(ProtocolObject):
-    """The waiting of each host's thread that waited most."""
+    """Each host's thread with the longest waits."""
 
     client: Waiting
     server: Waiting
 
 
 class FidelityBudget(ProtocolObject):
-    """What a cell may miss by and still be valid."""
+    """Limits for a valid cell."""
 
     delay_error_p99_ns: int
     starvation: float
@@ -46,7 +46,7 @@ class FidelityBudget(ProtocolObject):
 
 
 class UsedProcessors(ProtocolObject):
-    """Numbers of the processors that a cell ran on."""
+    """The cell's processors."""
 
     emulator: tuple[int, ...]
     hosts: tuple[int, ...]
@@ -61,7 +61,7 @@ class ExchangeDelay(ProtocolObject):
 
 
 class Fidelity(ProtocolObject):
-    """How close the emulation came to what was asked."""
+    """Measured fidelity."""
 
     delay_error_ns: Times
     starvation: Waiting | None
@@ -78,7 +78,7 @@ class Fidelity(ProtocolObject):
 
     @property
     def missed_keys(self) -> dict[str, int | float]:
-        """Keys of `[budget]` that it missed, and what was measured instead: times in nanoseconds, shares of 1."""
+        """Missed keys in `[budget]`, with measured values: times in nanoseconds, shares out of 1."""
         measured: dict[str, int | float] = {"delay_error_p99": self.delay_error_ns.p99}
         allowed: dict[str, int | float] = {"delay_error_p99": self.budget.delay_error_p99_ns}
         if self.starvation is not None:

@@ -1,8 +1,8 @@
-"""What one run of a cell takes: time, packets, bytes and processors, from its `demand` (docs/cell-protocol.md).
+"""Forecasts for one run: time, packets, bytes and processors, from a cell's `demand` (docs/cell-protocol.md).
 
-For admission, the display and `crosswind plan`; no claim about the protocol. It is to be right within a factor of two
-or three: round trips times exchanges, the links' time for the bytes, a timeout for a loss, and a constant for the
-start. What a cell took on this machine before replaces it (`execution/durations`).
+For admission, the display and `crosswind plan`; no claim about the protocol. The aim is a factor of two or three: round
+trips times exchanges, the links' time for the bytes, a timeout for a loss, and a constant for the start. Earlier
+durations on this machine replace it (`execution/durations`).
 """
 
 import math
@@ -18,35 +18,35 @@ from crosswind.catalog.path_effect import DirectionEffect
 SETUP_NS, SETUP_CPU_NS = 60_000_000, 15_000_000  # of a cell, whatever it does: process, namespaces, devices
 PEER_START_NS, PEER_CPU_NS = 1_500_000_000, 1_000_000_000  # of a browser or another program
 PROGRAM_NS = 3_000_000_000
-"""What a program is taken to need, of which nothing is known: those of the built-in studies take 0.6 to 2.3 s."""
+"""Assumed for a program, without knowing it: built-in studies' take 0.6 to 2.3 s."""
 VIRTUAL_START_NS, VIRTUAL_PACKET_NS, VIRTUAL_QUIC_PACKET_NS, VIRTUAL_BLOCK_PACKET_NS = 70_000_000, 40_000, 55_000, 5_000
 VIRTUAL_BROWSER_NS, VIRTUAL_PEER_NS = 6_000_000_000, 1_200_000_000
-"""Of the machine's time: of a guest and its cell, a packet for which a program wakes up, one of QUIC, one of a transfer
-whose receiver waits for blocks, the start of a browser, of another peer (0.8 to 1.5 s of Deno and Node, 4 to 8 s of
-Chromium)."""
+"""The machine's time for a guest and its cell, a packet waking a program, a QUIC packet, a packet in a transfer read by
+blocks, a browser's start, another peer's (0.8 to 1.5 s for Deno and Node, 4 to 8 s for Chromium).
+"""
 IN_BLOCKS = ("tcp", "tls")
-"""Transports whose receivers of transfers wait for blocks (docs/virtual-time.md)."""
+"""Transports with transfers read by blocks (docs/virtual-time.md)."""
 EXCHANGE_NS = 100_000  # a round trip without delay
 FASTEST_BPS = 2_000_000_000  # an unlimited link
 CPU_PER_PACKET_NS, QUIC_PACKET_CPU_NS, HANDSHAKE_CPU_NS = 12_000, 15_000, 700_000
-AWAKE_NS = 60_000  # for so long a packet keeps the emulator awake; packets that come meanwhile share that time
+AWAKE_NS = 60_000  # one packet keeps the emulator awake so long; packets in between share it
 CONNECTION_PACKETS = 8  # handshake, closing, and early ACKs; each further round trip of a set-up has two more
-BACKGROUND_SHARE = 0.1  # of a packet: nobody reads, writes or receives one of background traffic
-DELAYED_ACK_NS = 40_000_000  # a message that comes later does not carry the ACK of the one before
+BACKGROUND_SHARE = 0.1  # per packet: nobody reads, writes or receives background traffic
+DELAYED_ACK_NS = 40_000_000  # a later message does not carry the previous ACK
 HEADER_BYTES, SECURE_BYTES, HTTP_BYTES = 52, 3_000, 100
 LARGEST_LOAD = 2.0  # the emulator has one processor, and its hosts hardly fill another
 
 HEAVY = 0.25
-"""A run that keeps more processors busy than this runs alone: it would disturb others, and they it."""
+"""A run with a higher load runs alone: it would disturb others, and they it."""
 UNDELAYED_NS = 1_000_000
-"""Round trips of one packet shorter than this are mostly what processors take."""
+"""A one-packet round trip below this is mostly processor time."""
 CAPACITY = 0.5
-"""Share of the processors that may be busy by forecast; beyond it threads wait for each other."""
+"""Maximum busy share by forecast; beyond it threads wait for each other."""
 AT_A_TIME = 3
-"""Parallel cells that a forecast assumes for each processor; sessions had means of 1 to 4."""
+"""Assumed parallel cells per processor; sessions had means from 1 to 4."""
 
 AROUND_S = 3.0
-"""What a command takes around its session, with the report: 2.5 to 4.5 s on a virtual machine."""
+"""A command's time around its session, with the report: 2.5 to 4.5 s on a virtual machine."""
 
 SYN_TIMEOUT_NS = 1_000_000_000  # RFC 6298, section 2.1
 QUIC_TIMEOUT_NS = 30_000_000  # RFC 9002, section 6.2.1
@@ -62,7 +62,7 @@ def _link_ns(way: DirectionEffect, size_bytes: float, packets: float) -> float:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a workload sends. A pattern has some of the keys; the others keep these defaults."""
+    """A workload's traffic. A pattern has some keys; the others keep these defaults."""
 
     pattern: Literal["exchanges", "transfers", "handshakes", "streams", "pages", "unknown"]
     count: int = 0
@@ -83,7 +83,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Demand:
-    """What crosswind-cell says of the traffic of one cell."""
+    """One cell's traffic, by crosswind-cell."""
 
     timeout_ns: int | None
     forward: DirectionEffect
@@ -95,18 +95,18 @@ class Demand:
 
 
 UNKNOWN_NETWORK = DirectionEffect(delay_ns=25_000_000, rate_bps=10_000_000)
-"""What one direction of a real network is taken for, of which nothing is known: 50 ms there and back, 10 Mbit/s."""
+"""Assumed per direction for an unknown real network: 50 ms there and back, 10 Mbit/s."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """One run of one cell.
+    """One run.
 
-    Attributes: duration_ns: by its own clock, set-up included. packets: entering the path, both directions; 0 of a
-        program, which may send any number. bytes: IP bytes of those. load: processors kept busy while it runs.
-        virtual_ns: of the machine's time, if it is in virtual time.
-        undelayed: whether processors and not the path decide how long its exchanges take, so that whatever runs beside
-        it makes them longer. alone: whether it runs alone whatever it takes, as over a real network.
+    Attributes: duration_ns: by its own clock, with set-up. packets: entering the path, both directions; 0 for a
+        program, with any number. bytes: their IP bytes. load: busy processors. virtual_ns: the machine's time for
+        virtual time.
+        undelayed: whether processors and not the path decide its exchanges' times, so neighbours lengthen them. alone:
+            whether it always runs alone, as over a real network.
     """
 
     duration_ns: int
@@ -130,11 +130,11 @@ class Forecast:
 
 @dataclass(frozen=True)
 class _Needs:
-    """What a pattern asks for.
+    """A pattern's needs.
 
-    Attributes: turns: messages one after another on the busiest lane. messages: in all. opened, opened_in_turn:
-        connections, in all and one after another. up, down: bytes of all messages. paced_ns: what its clock takes.
-        bulk: packets of one message on a connection that is new.
+    Attributes: turns: serial messages on the busiest lane. messages: in all. opened, opened_in_turn: connections, in
+        all and serial. up, down: message bytes. paced_ns: its own clock's time. bulk: packets in one message on a new
+        connection.
     """
 
     lanes: int
@@ -180,16 +180,16 @@ def _needs(traffic: Traffic, transport: Transport, mtu_bytes: int, segment_ns: f
 
 
 def forecast(demand: Demand, cell: Mapping[str, Any]) -> Forecast:
-    """What one run of a cell will cost. With R the round trip plus 0.1 ms, an unlimited link taken as 2 Gbit/s:
+    """One run's forecast. With R the round trip plus 0.1 ms, an unlimited link taken as 2 Gbit/s:
 
-    the messages of a connection x (R + what losing their first packet costs)
-    + connections one after another x (R for each round trip of their set-up + 1 s, doubling, for a lost SYN)
-    + R for each window of slow start + further packets x PFTK's time of a segment at this loss
-    + the links' time for all bytes; or what the workload's own clock takes, where that is longer;
-    + what an outage holds up. Transfers beside the workload fill their direction of the link for as long as it takes,
-    and messages at a rate go on for as long.
+    a connection's messages x (R + the cost for losing their first packet)
+    + serial connections x (R for each set-up round trip + 1 s, doubling, for a lost SYN)
+    + R for each slow-start window + further packets x PFTK's time per segment at this loss
+    + the links' time for all bytes; or the workload's own clock, if longer;
+    + an outage's delay. Transfers beside the workload fill their link direction throughout, and messages at a rate go
+    on throughout.
 
-    Args: cell: as crosswind-cell takes it, every default filled in.
+    Args: cell: with every default filled in.
     """
     traffic, transport = demand.traffic, catalog().transports.get(cell["workload"].get("transport"))
     if transport is None or traffic.pattern == "unknown":
@@ -240,7 +240,7 @@ def forecast(demand: Demand, cell: Mapping[str, Any]) -> Forecast:
     late_acks = needs.messages if needs.paced_ns * needs.lanes > DELAYED_ACK_NS * needs.messages else 0
     on_the_way = (sum(packets) + abs(packets[0] - packets[1]) / 2 + late_acks) / (1 - loss)
     for (_, link_ns), own, count in zip(ways, packets, rivals, strict=True):
-        # Every second packet of what fills a link is acknowledged.
+        # Every second packet filling a link is acknowledged.
         on_the_way += 1.5 * max(0.0, wall_ns / link_ns - own) if count else 0.0
     on_the_way += wall_ns / 1e9 * sum(_paced_packets_per_s(flow, mtu_bytes) for flow in demand.flows)
     if setup_trips:
@@ -292,22 +292,22 @@ def _forecast(
 
 
 def _paced_packets_per_s(flow: Traffic, mtu_bytes: int) -> float:
-    """Packets/s, in both directions together, of a flow that sends messages at a rate; 0 for other flows."""
+    """Packets/s, in both directions together, for a flow with messages at a rate; 0 for other flows."""
     sizes = (flow.size_bytes or 0,) * 2 if flow.pattern == "streams" else (flow.request_bytes, flow.reply_bytes)
     packets = sum(max(1, math.ceil(size / (mtu_bytes - HEADER_BYTES))) for size in sizes)
     return (flow.rate_per_s or 0.0) * flow.streams * packets
 
 
 def _wait_ns(loss: float, timer_ns: float, limit_ns: float) -> float:
-    """What losses of a packet cost in the mean, sent again on a doubling timer (models/ping_pong.py), up to a limit."""
+    """A packet's mean cost for losses, retransmitted on a doubling timer (models/ping_pong.py), up to a limit."""
     return limit_ns * loss if loss > 0.45 else min(limit_ns, timer_ns * loss / (1 - 2 * loss))
 
 
 def _held_up_ns(outage_ns: float, needs: _Needs, timeout_ns: float) -> float:
-    """How much longer an outage makes a run that it falls into, once.
+    """An outage's delay to a run, once.
 
-    A retransmission is due within the outage's length after its end, in the mean after half of it. Where an exchange is
-    given up before that, another one follows, which is given up too.
+    A retransmission is due within the outage's length after its end, after half on average. An exchange given up
+    earlier is followed by another, also given up.
     """
     return min(1.5 * outage_ns, outage_ns + timeout_ns, max(1.0, needs.turns, needs.opened_in_turn) * timeout_ns)
 
@@ -329,9 +329,9 @@ def _window(host: Mapping[str, Any], mtu_bytes: int) -> float:
 
 
 def virtual_wall_ns(cell: Mapping[str, Any], packets: int) -> int:
-    """The machine's time that one run takes in virtual time: what is computed, whatever it waits for.
+    """The machine's time for one run in virtual time: computation, without waits.
 
-    Most of a packet's goes to programs that wake up for it.
+    Most per packet goes to waking programs.
     """
     workload = cell.get("workload", {})
     transport = catalog().transports.get(workload.get("transport"))
@@ -346,7 +346,7 @@ def virtual_wall_ns(cell: Mapping[str, Any], packets: int) -> int:
 
 
 def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool) -> int:
-    """What one run of a cell leaves on the disk, roughly. What programs print is not counted."""
+    """One run's bytes on the disk, roughly, without programs' output."""
     rows = max(1, demand.traffic.count, demand.traffic.messages)
     total = 6_000 + 50 * rows  # result.json, and a row of samples.parquet
     if demand.traffic.pattern == "pages":
@@ -354,23 +354,23 @@ def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool)
     if packets:
         total += 40 * costs.packets
     if capture:
-        total += 2 * (costs.bytes + 32 * costs.packets)  # each host keeps what it sent and received, in pcapng blocks
+        total += 2 * (costs.bytes + 32 * costs.packets)  # each host keeps its own packets, in pcapng blocks
     return total
 
 
 def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
-    """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
+    """A run's deadline, in nanoseconds: ten times the forecast, at least a minute, at most an hour.
 
-    One exchange more may time out, which is a result: TCP's server forgets a connection whose handshake lost too much,
-    and a client that only listens then waits for ever. Ten more may where losses come in bursts, within an hour: means,
-    which a forecast has, say little of them. Never later than one timeout after every exchange has (and
-    its connection, where each has a new one); beyond an hour only where the study itself asks for that long, and then
-    at twice what is expected. Messages at a rate have that timeout where the path changes: forecasts omit outages.
-    A program has a minute more than its timeout. Peers have a minute more each.
+    One further exchange may time out, as a result: TCP's server forgets a connection after too many handshake losses,
+    and a listening client then waits for ever. Ten may under bursty loss, within an hour: a forecast's means say little
+    about them. Never later than one timeout after every exchange (and its connection, if each has a new one) has timed
+    out; beyond an hour only for a study asking for it, and then at twice the forecast. Messages at a rate have this
+    timeout on changing paths: forecasts omit outages. A program has a minute beyond its timeout. Peers have a minute
+    more each.
     """
     traffic, timeout_ns = demand.traffic, demand.timeout_ns
     if traffic.pattern == "unknown":
-        # Its own timeout is to end a program, not the deadline, which would leave no result.
+        # Its own timeout ends a program, not the deadline: this would leave no result.
         return HOUR_NS if timeout_ns is None else timeout_ns + MINUTE_NS
     generous_ns = max(min(10 * costs.duration_ns, HOUR_NS), 2 * costs.duration_ns)
     is_bounded = traffic.rate_per_s is not None or traffic.duration_ns is not None

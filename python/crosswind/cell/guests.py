@@ -1,8 +1,8 @@
-"""Guests: copies of a booted kernel of virtual time, each of which runs one program and ends.
+"""Guests: copies from a booted virtual-time kernel, for one program each.
 
-A `Template` is a kernel that has booted and waits. `start` has it copy itself: the copy takes milliseconds, starts in
-the same state at the same virtual time as every other, and does what its request says. A guest ends with the template,
-and the template with this process.
+A `Template` is a booted, waiting kernel. `start` has it copy itself: the copy takes milliseconds, starts in the same
+state at the same virtual time as every other, and executes its request. A guest ends with the template, and the
+template with this process.
 """
 
 import contextlib
@@ -31,25 +31,26 @@ from crosswind.cell.requirements import (
 from crosswind.errors import EngineError
 
 MEMORY_MB = 512
-"""Of a guest. What it does not use takes no space."""
+"""A guest's. Unused memory takes no space."""
 
 PROGRAM_MEMORY_MB = 3072
-"""Of a guest that runs programs that somebody else wrote: with 512 MB a page in Chromium crashes.
+"""For a guest with third-party programs: with 512 MB a page in Chromium crashes.
 
-The kernel's list of its pages takes 43 MB more, and copying it 60 ms.
+The kernel's page list takes 43 MB more, and copying it 60 ms.
 """
 
 START_NS = 1_767_225_600_000_000_000
-"""Time of day at which every guest starts: 2026-01-01, 00:00 UTC."""
+"""Every guest's time at its start: 2026-01-01, 00:00 UTC."""
 
 AGE_S = 1000
-"""For so long a guest's kernel has run when the guest starts: its timers are exact, and its clock has left its first
-second. After 300 s Linux's count of ticks has passed the 32 bits in which parts of it are kept."""
+"""A guest's kernel age at its start: its timers are exact, and its clock is past its first second. After 300 s Linux's
+tick count has passed 32 bits.
+"""
 
 _AGE_NS = AGE_S * 1_000_000_000
 
 GUEST_ENDED = b'{"event":"guest_ended"'
-"""How the last thing begins that a guest writes."""
+"""The beginning of a guest's last line."""
 
 _ANSWER_TIMEOUT_S = 30.0
 _STATE = struct.Struct("=QQii16s")
@@ -59,12 +60,11 @@ _KEPT_MESSAGES = 2000
 
 @dataclass(frozen=True)
 class GuestRequest:
-    """What a guest does.
+    """A guest's request.
 
-    Attributes: seed: what all randomness inside derives from. input: what the program reads. program: with its
-        arguments; none for crosswind-cell. writable: the directory that can be written. layered: whether all else can
-        be written too, in a layer that is the guest's own. directory: where the program starts; without it
-        in `writable`, or in the root. environment: of the program.
+    Attributes: seed: for all randomness inside. input: the program's. program: with its arguments; none for
+        crosswind-cell. writable: its directory for writing. layered: whether everything else is writable too, in the
+        guest's own layer. directory: the program's; without it `writable`, or the root. environment: the program's.
     """
 
     seed: int
@@ -126,7 +126,7 @@ class Guest:
         return GuestState(max(0, virtual_ns - _AGE_NS), calls, name.rstrip(b"\0").decode(errors="replace"), call)
 
     def processor_s(self) -> float | None:
-        """The processor time that its processes have had; None when none of them could use more."""
+        """Its processes' processor time; None when none could use more."""
         ticks, runnable = 0, False
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -135,7 +135,7 @@ class Guest:
             except OSError:
                 continue  # It has ended meanwhile.
             if int(fields[3]) == self.pid:  # the session
-                # In user mode and in the kernel, also of children that have ended.
+                # User mode and kernel, with ended children.
                 ticks += sum(map(int, fields[11:15]))
                 runnable = runnable or fields[0] == "R"
         return ticks / os.sysconf("SC_CLK_TCK") if runnable else None
@@ -150,10 +150,10 @@ class Template:
     """A booted kernel.
 
     Args:
-        binary: of crosswind-cell.
-        memory_mb: of a guest.
-        trusted: whether none of its programs tries to get out. Then a kernel that can do without ptrace does, which is
-            faster, with the same results; but a program that is written to get out of a guest can do so.
+        binary: crosswind-cell.
+        memory_mb: a guest's.
+        trusted: whether none of its programs tries to get out. Then a capable kernel avoids ptrace, faster and with the
+            same results; but a malicious program can get out of a guest.
     Raises: EngineError when it does not start.
     """
 
@@ -164,7 +164,7 @@ class Template:
         self.kernel = kernel
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(_ANSWER_TIMEOUT_S)
-        # What it says while it boots; nobody waits for it, so it must not fill a pipe.
+        # Boot messages; nobody reads them, so they must not fill a pipe.
         self._messages = os.fdopen(os.memfd_create("messages", os.MFD_CLOEXEC), "w+b")
         arguments = [
             f"mem={memory_mb}M",
@@ -213,12 +213,12 @@ class Template:
             )
 
     def _printed(self, since: int = 0) -> str:
-        """The end of what it wrote, from a byte on; nothing once it is closed."""
+        """Its output's end, from a byte on; empty once closed."""
         if self._messages.closed:
             return ""
         size = os.fstat(self._messages.fileno()).st_size
         since = max(since, size - _KEPT_MESSAGES)
-        # Its own writes move the position of the file, which must stay where it is.
+        # Its own writes move the file's position.
         return os.pread(self._messages.fileno(), size - since, since).decode(errors="replace").strip()
 
     def close(self) -> None:
@@ -244,7 +244,7 @@ class Template:
 
 
 def try_kernel(kernel: Kernel, binary: Path) -> None:
-    """Runs a guest that does nothing. Raises: EngineError, with what the kernel said, when that fails."""
+    """Runs an idle guest. Raises: EngineError, with the kernel's words, on failure."""
     template = Template(kernel, binary)
     try:
         guest = template.start(GuestRequest(seed=1, input="", program=["/proc/self/exe", "--version"]))
@@ -262,9 +262,9 @@ def try_kernel(kernel: Kernel, binary: Path) -> None:
 
 
 def read_ended(line: bytes) -> Mapping[str, Any] | None:
-    """What the last line of a guest says: `status`, `error` and `lost_process`; None of any other line.
+    """A guest's last line: `status`, `error` and `lost_process`; None for others.
 
-    The program's own last line stands before it when it does not end with a newline.
+    The program's own last line precedes it if it lacks a newline.
     """
     at = line.rfind(GUEST_ENDED)
     if at < 0:

@@ -1,4 +1,4 @@
-"""Kernels of virtual time out of the wheel crosswind-kernel, put where Crosswind finds them without the package."""
+"""Installs virtual-time kernels from the wheel crosswind-kernel, without the package."""
 
 import base64
 import csv
@@ -29,9 +29,9 @@ _DOWNLOAD_TIMEOUT_S = 60
 
 
 def install_kernels(source: str) -> list[Path]:
-    """Unpacks the kernels of a wheel. Args: source: the wheel, a directory that has it, or its address.
+    """Unpacks a wheel's kernels. Args: source: the wheel, its directory, or its address.
 
-    Returns: where they are. Raises: UsageError where there is no such wheel, or it has changed. DiskError.
+    Returns: their places. Raises: UsageError without such a wheel, or for a changed one. DiskError.
     """
     with temporary_directory() as scratch:
         wheel = _fetched(source, scratch) if source.startswith("https://") else _found(Path(source))
@@ -67,7 +67,7 @@ def _fetched(address: str, scratch: Path) -> Path:
 
 
 def _kernels(archive: zipfile.ZipFile, wheel: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Series and files of each kernel, which are those that the wheel's list has."""
+    """Each kernel's series and files, checked against the wheel's list."""
     listed = next(name for name in archive.namelist() if name.endswith(".dist-info/RECORD"))
     sums = {name: digest for name, digest, _ in csv.reader(io.StringIO(archive.read(listed).decode()))}
     kernels: dict[str, dict[str, bytes]] = {}
@@ -85,7 +85,7 @@ def _kernels(archive: zipfile.ZipFile, wheel: Path) -> Iterator[tuple[str, dict[
 
 
 def _put(series: str, files: dict[str, bytes]) -> Path:
-    """A kernel in a directory of its own, whole or not at all, and the link of its series."""
+    """A kernel in its own directory, whole or not at all, and its series' link."""
     digest = str(json.loads(files["kernel.json"])["digest"])
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"a kernel's digest is {digest[:20]!r}")

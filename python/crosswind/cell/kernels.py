@@ -1,8 +1,7 @@
-"""The kernels of virtual time: where they are, and what each is (kernel/README.md).
+"""Virtual-time kernels: their places and properties (kernel/README.md).
 
-A kernel is a directory with `linux`, the program, and `kernel.json`, which says what it was built from. `make kernel`
-puts kernels into a directory of the user's, with a link to the newest build of each series; the optional package
-crosswind-kernel brings its own.
+A kernel is a directory with `linux`, the program, and `kernel.json`, its sources. `make kernel` puts kernels into the
+user's directory, with a link to each series' newest build; the optional package crosswind-kernel brings its own.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ from crosswind.files.cache import cache_directory, read_cached, say_damaged
 from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
 
 PACKAGE = "crosswind-kernel"
-"""The package that brings kernels (`make kernel-wheel`)."""
+"""The package with kernels (`make kernel-wheel`)."""
 WHEEL = "crosswind_kernel-*.whl"
 """Its file (packaging/kernel/wheel.py)."""
 
@@ -32,9 +31,8 @@ _OTHER_NAMES = {"HSTCP": "highspeed"}
 class Kernel:
     """One built kernel.
 
-    Attributes: series: as a study names it, 6.12. release: as it calls itself. source: package and version it was built
-        from. digest: of all that went into it. origin: the directory or the package that it is in.
-        congestion_controls: that it offers; None where it does not say. sha256: of its program, where that is known.
+    Attributes: series: as in a study, 6.12. release: its own name. source: its package and version. digest: over all
+        inputs. origin: its directory or package. congestion_controls: None if unknown. sha256: its program's, if known.
     """
 
     program: Path
@@ -48,7 +46,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """What a result is reproduced with: series and digest."""
+        """The name for reproducing a result: series and digest."""
         return f"{self.series}-{self.digest}"
 
     @property
@@ -66,7 +64,7 @@ def kernels_directory() -> Path:
 
 
 def installed_kernels() -> list[Kernel]:
-    """The newest build of each series, the newest series first. One of the user's own comes before a package's."""
+    """Each series' newest build, the newest series first. The user's own come before a package's."""
     kernels: dict[str, Kernel] = {}
     for place, origin in _places():
         kernel = _read(place, origin)
@@ -76,7 +74,7 @@ def installed_kernels() -> list[Kernel]:
 
 
 def find_kernel(series: str | None = None) -> Kernel:
-    """A kernel of one series, or the newest. Raises: EngineError, with what to do, when there is none."""
+    """A series' kernel, or the newest. Raises: EngineError, with a remedy, without one."""
     kernels = installed_kernels()
     for kernel in kernels:
         if series in (None, kernel.series):
@@ -87,7 +85,7 @@ def find_kernel(series: str | None = None) -> Kernel:
 
 
 def build_hint(series: str | None = None) -> str:
-    """What to do where there is no kernel."""
+    """The remedy for a missing kernel."""
     which = "" if series is None else f" KERNEL={series}"
     return (
         f"`crosswind kernel install {WHEEL}` brings it: `make kernel-wheel{which}` in Crosswind's sources makes that "
@@ -140,7 +138,7 @@ def _read(place: Path, origin: str) -> Kernel | None:
 
 
 def _is_as_built(kernel: Kernel, place: Path) -> bool:
-    """Whether its program is what was built, as far as its description says."""
+    """Whether its program still has its described digest."""
     if kernel.sha256 is None:
         return True
     try:
@@ -160,13 +158,13 @@ def _digest(program: Path, _changed_ns: int, _size_bytes: int) -> str:
 
 
 def _congestion_controls(configuration: Path) -> frozenset[str] | None:
-    """The congestion controls that a kernel was built with; None where its configuration is not beside it."""
+    """A kernel's built-in congestion controls; None without its configuration."""
     try:
         text = read_cached(configuration).decode()
     except OSError:
         return None
     options = re.findall(r"^CONFIG_TCP_CONG_([A-Z]+)=y$", text, re.MULTILINE)
-    # Reno is part of TCP itself. Names are those of the options, but for one.
+    # Reno is part of TCP itself. Names equal the options', but for one.
     names = {"reno", *(_OTHER_NAMES.get(option, option.lower()) for option in options)}
     return frozenset(names - {"advanced"})
 

@@ -1,4 +1,4 @@
-"""Whether the programs of a cell that are not Crosswind's own can be: peers, and those of the workload `program`."""
+"""Checks a cell's third-party programs: peers, and the workload `program`."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from crosswind.peers.registry import PEERS, Obstacle
 
 
 def refusal_of_programs(binary: Path) -> Callable[[Mapping[str, Any]], Refusal | None]:
-    """What says why a cell's programs cannot be, if so, of a cell with every default filled in.
+    """A check for a cell's programs, with every default filled in.
 
     It looks for each peer on this machine once.
     """
@@ -61,7 +61,7 @@ def unrunnable(program: str) -> Obstacle | None:
 
 
 def is_other_file(program: str) -> bool:
-    """Whether what cannot be run was named by its path, and is there."""
+    """Whether a program was named by its path, and is there, but not executable."""
     return os.sep in program and Path(program).exists()
 
 

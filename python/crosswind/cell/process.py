@@ -1,10 +1,10 @@
-"""One cell process: start `crosswind-cell`, feed it one cell, follow its events, end it in time.
+"""One cell process: starts `crosswind-cell`, feeds it one cell, follows its events, ends it in time.
 
-A `CellProcess` never blocks and never waits: whoever owns it watches `streams()` for input, calls `handle_readable`
-when there is some and `handle_time` when `next_wakeup` has come, so that several can share one loop. Whatever a cell
-does (dies, hangs, prints garbage) ends as a `Failure`, which is data of that cell; the run goes on with the next.
+A `CellProcess` never blocks and never waits: its owner watches `streams()` for input, calls `handle_readable` on input
+and `handle_time` at `next_wakeup`, so several can share one loop. Any misbehaviour (death, hang, garbage) ends as a
+`Failure`, the cell's data; the run goes on with the next.
 
-The process leads a process group of its own, so that Ctrl-C on the terminal reaches it through us alone, once.
+The process leads its own process group, so Ctrl-C on the terminal reaches it once, from here.
 """
 
 import json
@@ -25,7 +25,7 @@ from crosswind.cell.started import InGuest, Process, Program
 from crosswind.cell.streams import NAMES
 
 GRACE_S = 10.0
-"""How long after the cell's own deadline it may still take to say so. A cell that is over that hangs."""
+"""Grace after the cell's own deadline. A longer cell hangs."""
 
 INTERRUPT_GRACE_S = 1.5
 """From SIGINT to SIGKILL: a run must have stopped within 2 s of Ctrl-C."""
@@ -43,11 +43,11 @@ _KEPT_STDERR_BYTES = 1000
 
 @dataclass(frozen=True)
 class CellEnd:
-    """How a cell ended: exactly one of `finished` (its result) and `failure` is set.
+    """A cell's end: exactly one of `finished` (its result) and `failure` is set.
 
     Attributes:
-        elapsed_ns: wall time. machine: the name of the one that ran it; None for this one.
-        parts_ns: wall time that it took to work out what time was spent on; None where nobody asked or knows.
+        elapsed_ns: wall time. machine: its machine's name; None for this one.
+        parts_ns: wall time for the time breakdown; None if unrequested or unknown.
     """
 
     finished: Finished | None
@@ -60,9 +60,9 @@ class CellEnd:
 class CellProcess:
     """One running cell.
 
-    Args: cell: as in docs/cell-protocol.md, or with placeholders (`filled_in`). binary: from `find_binary`.
-        on_event: called with every well-formed event. template: a kernel of virtual time to run it on; None for the
-        machine itself. cpu: the processor of a guest.
+    Args: cell: as in docs/cell-protocol.md, or with placeholders (`filled_in`). binary: from `find_binary`. on_event:
+        called with every well-formed event. template: its virtual-time kernel; None for the machine itself. cpu: a
+        guest's processor.
     Raises: EngineError when the program cannot be started at all.
     """
 
@@ -99,16 +99,16 @@ class CellProcess:
 
     @property
     def pid(self) -> int:
-        """The process's number, which is also its group's."""
+        """The number, also its group's."""
         return self._process.pid
 
     @property
     def done(self) -> bool:
-        """Whether both of its streams have ended, so that `end` may be called."""
+        """Whether both streams have ended, so `end` may be called."""
         return not self._open
 
     def streams(self) -> list[IO[bytes]]:
-        """What to watch for input. Changes when one ends."""
+        """Streams to watch for input. Changes when one ends."""
         return list(self._open)
 
     def next_wakeup(self) -> float:
@@ -116,7 +116,7 @@ class CellProcess:
         return min(self._deadline, self._next_look)
 
     def handle_readable(self, stream: IO[bytes]) -> None:
-        """Takes what one of `streams` has to give."""
+        """Reads from one of `streams`."""
         try:
             data = os.read(stream.fileno(), _READ_SIZE)
         except BlockingIOError:
@@ -130,7 +130,7 @@ class CellProcess:
             self._stderr = (self._stderr + data)[-_KEPT_STDERR_BYTES:]
 
     def handle_time(self, now: float) -> None:
-        """Kills the process when it is over its deadline, or over what it was given after an interrupt, or stuck."""
+        """Kills an overdue or stuck process."""
         if now < self._deadline:
             self._next_look = now + self._process.look_s
             if (problem := self._process.problem(now)) is not None:
@@ -157,7 +157,7 @@ class CellProcess:
     def kill(self) -> None:
         """Ends the process and everything in its group, now."""
         self._process.kill()
-        # A grandchild that left the group may hold the pipes open for ever; what it writes is not wanted any more.
+        # A grandchild outside the group may hold the pipes open for ever; its output is no longer wanted.
         for stream in self._open:
             stream.close()
         self._open.clear()
@@ -165,7 +165,7 @@ class CellProcess:
     def end(self) -> CellEnd:
         """How it ended. To be called once `done`.
 
-        A process that closed its streams and then does not exit is killed: it has nothing more to say.
+        A process with closed streams and without an exit is killed: it has nothing more to say.
         """
         status = self._process.wait()
         elapsed_ns = int((time.monotonic() - self._started) * 1e9)
@@ -245,7 +245,7 @@ class CellProcess:
 
 
 def _passed(cell: Mapping[str, Any]) -> list[int]:
-    """The descriptors that a cell names as its client's streams."""
+    """The descriptors named by a cell as its client's streams."""
     output = cell.get("output") or {}
     return [output[name] for name in NAMES if output.get(name) is not None]
 

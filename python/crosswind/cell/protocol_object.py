@@ -1,4 +1,4 @@
-"""What every type of the protocol between Crosswind and `crosswind-cell` has in common (docs/cell-protocol.md)."""
+"""Common ground for the protocol's types (docs/cell-protocol.md)."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -1,7 +1,7 @@
-"""What crosswind-cell refuses, at its place: the file and line or the option, the study's key and value, the levels.
+"""crosswind-cell's refusals at their places: the file and line or the option, the study's key and value, the levels.
 
-crosswind-cell blames a key of the cell, as `workload.size_bytes` or `path.forward.delay_ns`. The study may have set it
-as `path.delay`, for both directions, or by a network with a name.
+crosswind-cell blames a cell's key, as `workload.size_bytes` or `path.forward.delay_ns`. The study may have set it as
+`path.delay`, for both directions, or by a named network.
 """
 
 import re
@@ -24,12 +24,12 @@ from crosswind.study.value_types import type_of
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """Why a cell cannot be run.
+    """Why a cell cannot run.
 
     Attributes:
-        key: the dotted key of the cell that is to blame; None when none is.
-        problem: what is wrong; of a key, a sentence whose subject it is.
-        code: the kind of mistake. minimum, maximum, choices: of the key, where it is out of them.
+        key: the blamed dotted key; None without one.
+        problem: the mistake; for a key, a sentence about it.
+        code: the kind of mistake. minimum, maximum, choices: the key's, when outside.
     """
 
     key: str | None
@@ -43,9 +43,9 @@ class Refusal:
 
 @dataclass(frozen=True)
 class _Blamed:
-    """What a study has that a refusal is about.
+    """The study's side of a refusal.
 
-    Attributes: source: its key. key: of the cell; None of a table. within: what of its value it is about, if not all.
+    Attributes: source: its key. key: the cell's; None for a table. within: the part in its value, if not all.
     """
 
     source: str
@@ -54,7 +54,7 @@ class _Blamed:
 
 
 def refusal_error(study: Study, cells: Sequence[Cell], refusals: Mapping[int, Refusal]) -> StudyError:
-    """The error to raise for the first cell that is refused.
+    """The error for the first refused cell.
 
     Args: cells: all checked ones. refusals: by cell index; not empty.
     """
@@ -82,18 +82,18 @@ def refusal_error(study: Study, cells: Sequence[Cell], refusals: Mapping[int, Re
 
 
 def _said(refusal: Refusal, key: Key | None, level: Level | None) -> tuple[str, str | None]:
-    """What is wrong, and what would be right: a range and choices as a study has them."""
+    """The mistake and a correction: a range and choices in the study's units."""
     if refusal.choices and level is not None:
         return f"is not one of {', '.join(refusal.choices)}", did_you_mean(level.text, refusal.choices)
     if key is None or not refusal.code.startswith("too_"):
         return refusal.problem, refusal.hint
-    # Of a series it is one of its numbers, which crosswind-cell names.
+    # In a series it is one number; crosswind-cell names it.
     problem = refusal.problem if key.type is KeyType.SERIES else f"is {refusal.code.replace('_', ' ')}"
     return problem, range_of(key, refusal.minimum, refusal.maximum)
 
 
 def _value(level: Level | None, blamed: _Blamed | None, problem: str) -> str:
-    """The value as written, where the problem does not name it, and what of it is wrong."""
+    """The value as written, if the problem does not name it, and its wrong part."""
     if level is None or blamed is None:
         return ""
     if blamed.within:
@@ -103,13 +103,13 @@ def _value(level: Level | None, blamed: _Blamed | None, problem: str) -> str:
 
 
 def _how_to_set(source: str, key: Key, study: Study) -> str:
-    """How a key is set that nobody has set."""
+    """How to set an unset key."""
     if source in study.origin.flags:
         return f"{study.origin.flags[source]} sets it"
     table, _, name = source.rpartition(".")
     owner = table_of_key(source)
     header = f"[{table}]" if owner is None else f"[[{owner.rpartition('.')[0]}]]"
-    # Which transport goes, the hint says.
+    # The hint names transports.
     example = "" if key.type is KeyType.TRANSPORT else f" = {type_of([key]).example}"
     return f"{name}{example} under {header} sets it"
 
@@ -124,7 +124,7 @@ def _location(part: Part, source: str) -> Location:
 
 
 def _blamed(dotted: str, cell: Cell) -> _Blamed | None:
-    """What of the study set a key of the cell, or would: `path.delay` of `path.forward.delay_ns`."""
+    """The study's key for a cell's key, set or not: `path.delay` for `path.forward.delay_ns`."""
     if dotted == "workload.kind":
         return _Blamed(dotted, None)
     place, _, name = dotted.rpartition(".")
@@ -145,7 +145,7 @@ def _blamed(dotted: str, cell: Cell) -> _Blamed | None:
 
 
 def _owner(place: str, cell: Cell) -> tuple[str, str]:
-    """The study's name of the group of keys at a place of the cell, and what of it: `path.hop.wifi` and `forward`."""
+    """The study's name for a group at a place in the cell, and the rest: `path.hop.wifi` and `forward`."""
     listed = {"path.hops": hops_of(cell.settings), "path.changes": tuple(changes_of(cell.settings))}
     listed["flows"] = tuple(f"{FLOW}.{name}" for name in names_of(FLOW, cell.settings))
     for table, owners in listed.items():
@@ -166,7 +166,7 @@ def _keys() -> Mapping[str, Key]:
 
 
 def _deciding_factors(cell: Cell, cells: Sequence[Cell], refused: Sequence[int]) -> list[str]:
-    """The factors of a refused cell another level of which, all else equal, makes one that is not refused alike."""
+    """A refused cell's factors with another level, all else equal, not refused alike."""
     alike = set(refused)
     of_part = [other for other in cells if other.part == cell.part]
     by_levels = {tuple(other.levels.items()): other.index for other in of_part}

@@ -1,6 +1,6 @@
-"""What virtual time takes of a machine, and what is said where something of it is missing: ptrace, /proc and memory.
+"""Virtual time's needs, and errors without them: ptrace, /proc and memory.
 
-It takes no privilege, so that it works in most containers.
+It takes no privilege, so it works in most containers.
 """
 
 import os
@@ -16,7 +16,7 @@ BOOTED_BYTES = 48 << 20
 """A booted kernel with the cell's program as a file takes 27 MB, or 42 with a program not optimised; and some more."""
 
 PROGRAM_BOOTED_BYTES = 96 << 20
-"""The same of a kernel with the memory that programs get."""
+"""The same for a kernel with memory for programs."""
 
 _SHARED_MEMORY = "/dev/shm"
 _PTRACE_HINT = (
@@ -26,21 +26,21 @@ _PTRACE_HINT = (
 
 
 def check_proc() -> None:
-    """Raises: EngineError without /proc, where a kernel that copies itself finds what to copy."""
+    """Raises: EngineError without /proc, the map for a kernel's copy."""
     if not Path("/proc/self/maps").exists():
         raise EngineError("virtual time takes /proc, and there is none here", hint="mount -t proc proc /proc")
 
 
 def check_readable(binary: Path) -> None:
-    """Raises: EngineError when a guest, which has this user's rights, cannot read its first program."""
+    """Raises: EngineError when a guest, with this user's rights, cannot read its first program."""
     if not os.access(binary, os.R_OK):
         raise EngineError(f"{binary} cannot be read, as it has to in virtual time", hint=f"chmod a+r {binary}")
 
 
 def memory_directory(needed_bytes: int = BOOTED_BYTES) -> str:
-    """Where a kernel's memory can be a file: in memory, if there is such a place.
+    """A directory for a kernel's memory file, in memory if possible.
 
-    Args: needed_bytes: what a booted kernel takes. Raises: EngineError without a place.
+    Args: needed_bytes: a booted kernel's. Raises: EngineError without a place.
     """
     problems = {place: _problem(place, needed_bytes) for place in (_SHARED_MEMORY, *_temporary_directories())}
     for place, problem in problems.items():
@@ -54,7 +54,7 @@ def memory_directory(needed_bytes: int = BOOTED_BYTES) -> str:
 
 
 def not_running(output_tail: str) -> EngineError:
-    """The error of a kernel that ended while it booted, by the last thing that it said."""
+    """The error for a kernel's end during its boot, by its last words."""
     if re.search("ptrace|sysemu", output_tail):
         return EngineError(f"virtual time takes ptrace, which does not work here ({output_tail})", hint=_PTRACE_HINT)
     return EngineError(f"the kernel of virtual time does not run: {output_tail}", hint=NEEDS)

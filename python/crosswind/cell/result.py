@@ -1,7 +1,7 @@
-"""What a cell reports at its end: its result and the parts of it, as types (docs/cell-protocol.md).
+"""A cell's result, as types (docs/cell-protocol.md).
 
-Fields that this version does not know are kept, so that a result is stored as the cell wrote it. Nothing here starts a
-process: analysis and report use these types for what a run has left behind.
+Unknown fields are kept, so a result is stored as the cell wrote it. Nothing here starts a process: analysis and report
+use these types for stored runs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from crosswind.cell.protocol_object import ProtocolObject
 
 
 class OutcomeCount(ProtocolObject):
-    """Exchanges that ended in one way other than well, and the text of the first one's error."""
+    """Unsuccessful exchanges with one outcome, and the first one's error."""
 
     outcome: str
     count: int
@@ -27,9 +27,9 @@ class OutcomeCount(ProtocolObject):
 
 
 def added_up(counts: Iterable[OutcomeCount]) -> list[OutcomeCount]:
-    """Counts of several repetitions, one for each outcome, the most frequent first and those alike by name.
+    """Counts over several repetitions by outcome, the most frequent first, equal ones by name.
 
-    The error of each is the first one that is known.
+    Each has its first known error.
     """
     totals: dict[str, OutcomeCount] = {}
     for count in counts:
@@ -51,14 +51,14 @@ class SampleCounts(ProtocolObject):
 
     @property
     def succeeded(self) -> bool:
-        """Whether one of them did what it should. Where there is none, nothing failed."""
+        """Whether one succeeded; without any, nothing failed."""
         return not self.rows or self.ok > 0
 
 
 class FlowReport(ProtocolObject):
-    """A flow beside the workload: `flow` is its number in the tables, `port` what its server listened on.
+    """A flow beside the workload: `flow` is its number in the tables, `port` its server's.
 
-    `began_ns` is null where the workload had ended before. `unfinished`: exchanges that its end interrupted.
+    `began_ns` is null if the workload had ended before. `unfinished`: exchanges interrupted by its end.
     """
 
     flow: int
@@ -89,14 +89,14 @@ class ProgramEnd(ProtocolObject):
 
 
 class TcpRetransmits(ProtocolObject):
-    """TCP segments that each host retransmitted, as its kernel has counted them."""
+    """TCP segments retransmitted by each host, as counted by its kernel."""
 
     client: int
     server: int
 
 
 class HopLedger(ProtocolObject):
-    """What one hop did to packets of one direction."""
+    """One hop's counts for one direction."""
 
     dropped: dict[str, int]
     marked: int
@@ -105,7 +105,7 @@ class HopLedger(ProtocolObject):
 
 
 class BackgroundLedger(ProtocolObject):
-    """Packets of background traffic, which no host sent or got: in = carried + dropped (by cause) + queued."""
+    """Background traffic's packets, unknown to hosts: in = carried + dropped (by cause) + queued."""
 
     in_: int = Field(alias="in")
     carried: int
@@ -116,11 +116,10 @@ class BackgroundLedger(ProtocolObject):
 
 
 class DirectionLedger(ProtocolObject):
-    """Packets of one direction: in + duplicated = delivered + dropped (by cause) + queued.
+    """Packets in one direction: in + duplicated = delivered + dropped (by cause) + queued.
 
-    `corrupted`: of those delivered, the ones with a flipped bit. `marked`: with a mark of the path (ECN).
-    `icmp`: messages about packets that were too large. `hops`: of a path with several, the client's first.
-    `background` is in no other count; None where there is none.
+    `corrupted`: delivered with a flipped bit. `marked`: with the path's mark (ECN). `icmp`: messages about oversized
+    packets. `hops`: for several, the client's first. `background` is in no other count; None without any.
     """
 
     in_: int = Field(alias="in")
@@ -184,14 +183,14 @@ class DirectionCounts(ProtocolObject):
 
 
 class SetupTraffic(ProtocolObject):
-    """What the hosts handed to the path before and after their kept connections were open."""
+    """Packets from the hosts before and after their kept connections were open."""
 
     setup: DirectionCounts
     exchanges: DirectionCounts
 
 
 class HostCpuProfile(ProtocolObject):
-    """Where one host's processor time went: stacks by the part of the program that they were in."""
+    """One host's processor time: stacks by program part."""
 
     samples: int
     cpu_ns: int
@@ -207,7 +206,7 @@ class CpuProfile(ProtocolObject):
 
 
 class Versions(ProtocolObject):
-    """What a cell was run by."""
+    """Versions behind a cell."""
 
     crosswind_cell: str
     kernel: str
@@ -221,9 +220,9 @@ class PeerClock(ProtocolObject):
 
 
 class PeerEnd(ProtocolObject):
-    """Who one end was: `native`, or a peer. `processor_wait_ns` is null where it was not measured.
+    """One end: `native`, or a peer. `processor_wait_ns` is null if unmeasured.
 
-    `implementation` is the program with its version, as it calls itself; `facts` are what else it has counted.
+    `implementation` is the program with its version, in its own words; `facts` are its other counts.
     """
 
     name: str
@@ -234,7 +233,7 @@ class PeerEnd(ProtocolObject):
 
 
 class Peers(ProtocolObject):
-    """Who the ends were. `verified_transport`: what the client found every connection to be; null if it cannot tell."""
+    """Both ends. `verified_transport`: the client's finding about every connection; null if unknown."""
 
     client: PeerEnd
     server: PeerEnd
@@ -256,10 +255,10 @@ class NetworkClocks(ProtocolObject):
 
 
 class TcpOfEnd(ProtocolObject):
-    """What one end's kernel has counted of the TCP connections of a cell.
+    """One end's kernel counters for a cell's TCP connections.
 
-    `segments_sent` are those with data; `retransmitted` are also those of handshakes. Something was in flight or to be
-    sent for `busy_ns`; of that, the receiver's window and a full send buffer held it back for the other two times.
+    `segments_sent` have data; `retransmitted` include handshakes. Something was in flight or to be sent for `busy_ns`;
+    in it, the receiver's window and a full send buffer held it back for the other two times.
     """
 
     connections: int
@@ -272,17 +271,17 @@ class TcpOfEnd(ProtocolObject):
 
 
 class TcpOfEnds(ProtocolObject):
-    """The same of both ends: each counts what it has sent itself."""
+    """The same at both ends, each for its own segments."""
 
     client: TcpOfEnd
     server: TcpOfEnd
 
 
 class RealNetwork(ProtocolObject):
-    """The network that is really there: who the server was, and what both ends know of what lies between.
+    """A real network: the server, and both ends' knowledge about it.
 
-    `server` is the address of its control connection, `client` the client's on it, `round_trip_ns` the shortest round
-    trip there, `data_port` the server's port of what is measured. `tcp` is null for a cell without TCP connections.
+    `server` is its control connection's address, `client` the client's on it, `round_trip_ns` the shortest round trip
+    there, `data_port` the server's port for measurements. `tcp` is null for a cell without TCP connections.
     """
 
     server: str
@@ -296,7 +295,7 @@ class RealNetwork(ProtocolObject):
 
 
 class QdiscCounters(ProtocolObject):
-    """What a queueing discipline has counted, with what those inside have."""
+    """A queueing discipline's counters, with inner ones."""
 
     sent: int
     sent_bytes: int
@@ -307,7 +306,7 @@ class QdiscCounters(ProtocolObject):
 
 
 class Qdisc(ProtocolObject):
-    """A queueing discipline of the kernel. Its settings, which differ by its kind, are fields too."""
+    """A kernel queueing discipline. Its settings, by kind, are fields too."""
 
     stage: int
     kind: str
@@ -323,7 +322,7 @@ class QdiscChange(ProtocolObject):
 
 
 class NetemPath(ProtocolObject):
-    """The queueing disciplines of each direction, in the order in which packets pass them, and when they changed."""
+    """Each direction's queueing disciplines, in packets' order, and their changes."""
 
     forward: tuple[Qdisc, ...]
     reverse: tuple[Qdisc, ...]
@@ -331,10 +330,10 @@ class NetemPath(ProtocolObject):
 
 
 class Finished(ProtocolObject):
-    """The cell ran to its end: its result.
+    """The cell's result.
 
-    `ledger`, `fidelity` and `traffic` are null over a network that is really there, `network` everywhere else, and
-    `netem` where queueing disciplines are not the path.
+    `ledger`, `fidelity` and `traffic` are null over a real network, `network` everywhere else, and `netem` without
+    queueing disciplines as the path.
     """
 
     event: Literal["finished"] = "finished"
@@ -374,5 +373,5 @@ class Finished(ProtocolObject):
         return cls.model_validate(data, strict=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The event as the cell printed it, with what this version does not know of."""
+        """The event as printed, with unknown fields."""
         return self.model_dump(mode="json", by_alias=True)

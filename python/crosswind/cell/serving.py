@@ -1,6 +1,6 @@
-"""`crosswind-cell --listen`: the server of cells of other machines, as a process, and what it says it does.
+"""`crosswind-cell --listen`: the server for other machines' cells, as a process, and its events.
 
-It ends with whoever started it: when nobody reads its standard output any more, and when it is asked to.
+It ends with its parent: when nobody reads its standard output any more, and on request.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ END_S = 5.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What one cell may take: seconds, bytes of both directions together, and connections."""
+    """One cell's limits: seconds, bytes in both directions together, and connections."""
 
     seconds: int
     bytes: int
@@ -37,14 +37,14 @@ class Limits:
 class Serving:
     """A running server.
 
-    Args:   address: of control connections, as "0.0.0.0:9470". data_port: of what is measured.
+    Args:   address: for control connections, as "0.0.0.0:9470". data_port: for measurements.
     Raises: EngineError when it cannot be started.
     """
 
     def __init__(self, binary: Path, *, address: str, data_port: int, limits: Limits, token: str) -> None:
         asked = {"address": address, "data_port": data_port, "limits": limits.as_json()}
         try:
-            # A group of its own, so that Ctrl-C on the terminal reaches it through us alone.
+            # Its own group: Ctrl-C on the terminal reaches it through us alone.
             self._process = subprocess.Popen(
                 [binary, "--listen", json.dumps(asked)],
                 stdin=subprocess.DEVNULL,
@@ -62,9 +62,9 @@ class Serving:
         self.end()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What it says, as it says it, until it ends.
+        """Its events until its end.
 
-        Raises: EngineError for an error event, or when it ends by itself.
+        Raises: EngineError for an error event, or its own end.
         """
         output = self._process.stdout
         assert output is not None
@@ -79,7 +79,7 @@ class Serving:
         raise EngineError(f"the server ended with status {status}", hint="`crosswind serve` starts another one")
 
     def end(self) -> None:
-        """Ends it, and everything that it started."""
+        """Ends it and its children."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGINT)
         try:

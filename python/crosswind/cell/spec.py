@@ -1,6 +1,6 @@
-"""A cell of a study as the JSON object that `crosswind-cell` reads: docs/cell-protocol.md, version 1.
+"""A study's cell as JSON for `crosswind-cell`: docs/cell-protocol.md, version 1.
 
-Only what the study sets is in it; crosswind-cell fills in the rest. Names and units are the catalogue's.
+It has only the study's settings; crosswind-cell fills in the rest. Names and units are the catalogue's.
 """
 
 import math
@@ -26,9 +26,9 @@ Json = dict[str, Any]
 
 
 def cell_json(cell: Cell, budget: Mapping[str, Level]) -> Json:
-    """The cell protocol's object for one cell of a study, with whole numbers of ns, bytes and bit/s.
+    """One cell for the protocol, with whole numbers in ns, bytes and bit/s.
 
-    Args: budget: what the study asks of every cell's fidelity, by the study's names.
+    Args: budget: the study's for every cell, by its names.
     """
     groups = {group: _object(settings) for group, settings in resolve(cell.settings).items()}
     keys = catalog().budget.by_study

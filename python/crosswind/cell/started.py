@@ -1,6 +1,6 @@
-"""A started crosswind-cell: a process of this machine, or a guest with a kernel and a clock of its own.
+"""A started crosswind-cell: a process on this machine, or a guest with its own kernel and clock.
 
-Both have the same methods, so that who follows a cell need not know which one it is.
+Both have the same methods, so a cell's follower need not distinguish them.
 """
 
 import contextlib
@@ -21,24 +21,26 @@ from crosswind.cell.guests import GuestRequest, GuestState, Template, read_ended
 from crosswind.errors import EngineError
 
 STUCK_S = 30.0
-"""So long may virtual time stand still while a guest computes, not counting what it waits for a processor. Starting a
-browser takes less."""
+"""Maximum standstill for virtual time while a guest computes, without its waits for a processor. A browser's start
+takes less.
+"""
 
 LEAST_STUCK_S = 1.0
 """A program may compute for as long as its timeout, and at least so long: an interpreter takes some tenths to start."""
 
 LEAST_ADVANCE_NS = 100_000
-"""Virtual time stands still where it has moved less in that time: readings of the clock take 1 ns each."""
+"""Virtual time stands still below this advance: readings of the clock take 1 ns each."""
 
 _LOOK_S = 0.1
 """How often a guest is asked whether its virtual time moves."""
 
 _CALL_NS = 1_100
-"""The most virtual time that passes for a system call that never waits: its price (LEAST_PRICE_NS in
-kernel/files/arch/um/kernel/price.c) and some readings of the clock."""
+"""Maximum virtual time for a non-waiting system call: its price (LEAST_PRICE_NS in kernel/files/arch/um/kernel/price.c)
+and some readings of the clock.
+"""
 
 _EMULATOR = "emulator"
-"""The thread that forwards packets (crates/host/src/emulator)."""
+"""The thread forwarding packets (crates/host/src/emulator)."""
 
 _POLLS = {
     7: "poll",
@@ -49,10 +51,10 @@ _POLLS = {
     281: "epoll_pwait",
     441: "epoll_pwait2",
 }
-"""The system calls by which programs wait for descriptors, by their numbers on x86-64."""
+"""System calls for waiting on descriptors, by number on x86-64."""
 
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "GOPATH", "XDG_CACHE_HOME")
-"""What programs in a guest see of this process's environment."""
+"""This process's environment visible to programs in a guest."""
 
 # Without it Python looks for compiled modules beside their sources on the machine. Whether they are there depends on
 # what was imported before, and a program that does not find them makes more calls that fail, which may take time.
@@ -62,18 +64,19 @@ _OF_GUESTS = {
     # past the guest's kernel and its seed. Bit 62 is RDRAND.
     "OPENSSL_ia32cap": "~0x4000000000000000",
 }
-"""What programs in a guest see beside that: a directory of the guest's own, empty when its program starts, and a
-processor without randomness."""
+"""Further variables for them: the guest's own directory, empty at the program's start, and a processor without
+randomness.
+"""
 
 _DUMP_BEGINS = b"kmsg_dump:"
 _PANIC = b"Kernel panic"
 """User-Mode Linux writes all its messages to standard output when it panics."""
 
 _NO_SUCH_PROCESS = f"errno = {errno.ESRCH}"
-"""How messages end about a traced process that is gone (crates/host/src/guest.rs)."""
+"""The end of messages about a lost traced process (crates/host/src/guest.rs)."""
 
 _OWN_PLACES = ("/proc", "/sys", "/run", "/dev")
-"""Directories that are a guest's own (crates/host/src/guest.rs)."""
+"""A guest's own directories (crates/host/src/guest.rs)."""
 
 
 class Program(ABC):
@@ -122,7 +125,7 @@ class Program(ABC):
 
 
 class Process(Program):
-    """A process of this machine. Args: passed: descriptors that it keeps. Raises: EngineError when none starts."""
+    """A process on this machine. Args: passed: descriptors to keep. Raises: EngineError when none starts."""
 
     def __init__(self, binary: Path, text: bytes, passed: Sequence[int] = ()) -> None:
         pipe = subprocess.PIPE
@@ -201,7 +204,7 @@ class InGuest(Program):
         return self._status
 
     def takes(self, line: bytes) -> bool:
-        """The line with which a guest ends, and all that its kernel says when it panics."""
+        """A guest's last line, and its kernel's panic messages."""
         if self._dumped or line.endswith(_DUMP_BEGINS):
             self._dumped = True
             if _PANIC in line:
@@ -227,11 +230,11 @@ class InGuest(Program):
         return self._output_tail or ("" if self._status is not None else self._guest.complaint())
 
     def interference(self) -> str | None:
-        """Says so when a process was ended on which the guest ran one of its own."""
+        """A kill under one of the guest's processes, if any."""
         return self._interference
 
     def problem(self, now: float) -> str | None:
-        """Says so when virtual time stands still, or only calls that never wait move it."""
+        """A standstill: virtual time stops, or only non-waiting calls move it."""
         state, last = self._guest.state(), self._last
         self._last = state
         calls = state.calls - last.calls
@@ -252,7 +255,7 @@ class InGuest(Program):
         return f"{_in_words(state, calls, made)}: virtual time {moved} {max(stood_s, worked_s):.0f} s"
 
     def _leave_out_starvation(self, now: float) -> None:
-        """Leaves out the time that the guest has waited for a processor since the last look."""
+        """Leaves out the guest's waits for a processor since the last look."""
         before_s, looked = self._processor_s, self._looked
         # Looking at all processes of the machine is left to the rare case.
         slow = now - min(self._moved, self._waited) >= LEAST_STUCK_S / 4
@@ -263,7 +266,7 @@ class InGuest(Program):
             self._waited += starved_s
 
     def allowed_s(self, deadline_s: float) -> float:
-        """Much longer: a busy second of virtual time takes several of the machine's."""
+        """Much longer: a busy second in virtual time takes several real ones."""
         return 60.0 + 20.0 * deadline_s
 
 
@@ -277,21 +280,21 @@ def _timeout_s(cell: Mapping[str, Any]) -> float:
 
 
 def _in_words(state: GuestState, calls: int, made: int) -> str:
-    """What a program does while virtual time stands still.
+    """A program's activity while virtual time stands still.
 
-    Args: calls: how many it made since the last look. made: since it last waited.
+    Args: calls: made since the last look. made: since its last wait.
     """
     process = state.process or BINARY
     if not calls:
         return f"{process} computes without a system call (its last one was number {state.call})"
     if (poll := _POLLS.get(state.call)) is not None:
         return f"{process} polls a descriptor that is always ready ({poll})"
-    # It may be a loop, or a program that is still starting.
+    # It may be a loop, or a program still starting.
     return f"{process} made the last of {made} system calls that did not wait (number {state.call})"
 
 
 def _lost_process(message: str) -> str:
-    """What happened, by the message of the guest's kernel."""
+    """The explanation for the guest kernel's message."""
     what = "a process of this machine was killed on which the guest ran one of its own"
     return f"{what} (its kernel says: {message})"
 

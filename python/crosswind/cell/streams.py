@@ -1,7 +1,7 @@
-"""Streams of this process for a client program: it reads, writes and answers the keyboard where the user is.
+"""This process's streams for a client program: it reads, writes and answers the keyboard at the user's place.
 
-A terminal belongs to one process group at a time. While a client runs it has the terminal, so that the keys for signals
-are its own; afterwards `restore` takes the terminal back, in the state in which it was.
+A terminal belongs to one process group at a time. A running client has the terminal, so the keys for signals are its
+own; afterwards `restore` takes the terminal back, in its former state.
 """
 
 import fcntl
@@ -19,10 +19,10 @@ NAMES = ("client_input", "client_output", "client_errors")
 
 @dataclass(frozen=True)
 class ClientStreams:
-    """Descriptors for a client (docs/cell-protocol.md, `output`).
+    """A client's descriptors (docs/cell-protocol.md, `output`).
 
-    Attributes: input, output, errors: their numbers, from 3 on. terminal: the one that is a terminal which this process
-        holds at the moment, and which the client is to get; None where there is none. state: of the terminal.
+    Attributes: input, output, errors: their numbers, from 3 on. terminal: the one to hand to the client, held by this
+        process; None without one. state: the terminal's.
     """
 
     input: int
@@ -37,10 +37,10 @@ class ClientStreams:
         return {**numbers, "client_foreground": self.terminal is not None}
 
     def restore(self) -> None:
-        """Takes the terminal back from a client that has ended, and puts it into the state that it was in."""
+        """Takes the terminal back from an ended client, and restores its state."""
         if self.terminal is None:
             return
-        # A process of the background that does this is stopped, unless it ignores the signal.
+        # A background process doing this is stopped, unless it ignores the signal.
         before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         try:
             with suppress(OSError, termios.error):  # The terminal may be gone.
@@ -53,12 +53,12 @@ class ClientStreams:
 
 @contextmanager
 def own_streams(*, has_jobs: bool) -> Iterator[ClientStreams]:
-    """The standard streams of this process for clients, one after another.
+    """This process's standard streams for clients, one after another.
 
-    Args: has_jobs: whether clients are shells. Of any other program, nobody would notice that a key has stopped it, and
-        nobody could have it go on: it is started with that signal ignored.
+    Args: has_jobs: whether clients are shells. Any other program, stopped by a key, could not be continued: it starts
+        ignoring that signal.
     """
-    # From 3 on: a process that is started gets its own in the first three.
+    # From 3 on: a new process gets its own in the first three.
     copies = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3) for number in range(3)]
     terminal = next((copy for copy in copies if _holds_terminal(copy)), None)
     state = None
@@ -77,7 +77,7 @@ def own_streams(*, has_jobs: bool) -> Iterator[ClientStreams]:
 
 
 def _holds_terminal(number: int) -> bool:
-    """Whether it is a terminal, and this process is in its foreground: one that was started with `&` is not."""
+    """Whether it is a terminal with this process in its foreground, not started with `&`."""
     try:
         return os.isatty(number) and os.tcgetpgrp(number) == os.getpgrp()
     except OSError:

@@ -1,6 +1,6 @@
-"""The token by which a server and its client know each other: made, kept in a file, handed to crosswind-cell.
+"""The token shared by a server and its client: made, kept in a file, handed to crosswind-cell.
 
-It goes from process to process in the environment, and nowhere else: not into a run directory, a log, a command line.
+It travels only in the environment: not in a run directory, a log, a command line.
 """
 
 import os
@@ -12,7 +12,7 @@ from crosswind.files.regular_files import open_regular
 
 VARIABLE = "CROSSWIND_TOKEN"
 SHORTEST = 20
-"""Characters. A shorter one could be guessed, or is a part of one that was copied."""
+"""Characters. A shorter one is guessable, or incomplete."""
 
 _BYTES = 16
 _OTHERS = 0o077
@@ -43,7 +43,7 @@ def read_token(path: Path) -> str:
 
 
 def make_or_read_token(path: Path) -> tuple[str, bool]:
-    """The token in a file, which is made where it does not exist. Returns: it, and whether it was made.
+    """The token in a file, made if missing. Returns: it, and whether it was made.
 
     Raises: UsageError, as `read_token`, or when the file cannot be made.
     """
@@ -60,7 +60,7 @@ def make_or_read_token(path: Path) -> tuple[str, bool]:
 
 
 def check_token(token: str, where: str) -> str:
-    """The token itself. Args: where: it is from. Raises: UsageError for one that is too short, or has spaces."""
+    """The token itself. Args: where: its origin. Raises: UsageError for a short one, or spaces."""
     if len(token) < SHORTEST:
         raise UsageError(
             f"the token in {where} has {len(token)} characters, and needs {SHORTEST}",
@@ -72,7 +72,7 @@ def check_token(token: str, where: str) -> str:
 
 
 def use_token(path: Path | None) -> None:
-    """Has every cell of this process find the token. Args: path: of a token file; None for the environment's own.
+    """Gives the token to every cell in this process. Args: path: a token file; None for the environment's own.
 
     Raises: UsageError without a token.
     """
