@@ -1,6 +1,6 @@
 """A cell's emulation fidelity: times, waits for processors, and the budget for both."""
 
-from crosswind.cell.protocol_object import ProtocolObject
+from crosswind.cell.protocol_object import Ends, ProtocolObject
 
 
 class Times(ProtocolObject):
@@ -12,13 +12,6 @@ class Times(ProtocolObject):
     max: int
 
 
-class DirectionTimes(ProtocolObject):
-    """A distribution of times for each direction."""
-
-    forward: Times
-    reverse: Times
-
-
 class Waiting(ProtocolObject):
     """How long a thread ran and how long it waited for a processor; `fraction` is the waiting's share of the time."""
 
@@ -26,13 +19,6 @@ class Waiting(ProtocolObject):
     wait_ns: int
     elapsed_ns: int
     fraction: float
-
-
-class HostsWaiting(ProtocolObject):
-    """Each host's thread with the longest waits."""
-
-    client: Waiting
-    server: Waiting
 
 
 class FidelityBudget(ProtocolObject):
@@ -65,7 +51,7 @@ class Fidelity(ProtocolObject):
 
     delay_error_ns: Times
     starvation: Waiting | None
-    probe_starvation: HostsWaiting | None
+    probe_starvation: Ends[Waiting] | None
     exchange_delay: ExchangeDelay | None
     held_ns: int
     kernel_drops: int

@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from crosswind.catalog.warning import ResultWarning
-from crosswind.cell.fidelity import DirectionTimes, Fidelity
-from crosswind.cell.protocol_object import ProtocolObject
+from crosswind.cell.fidelity import Fidelity, Times
+from crosswind.cell.protocol_object import Directions, Ends, ProtocolObject
 
 
 class OutcomeCount(ProtocolObject):
@@ -88,13 +88,6 @@ class ProgramEnd(ProtocolObject):
         return f"exit status {self.exit_code}" if self.signal is None else f"signal {self.signal}"
 
 
-class TcpRetransmits(ProtocolObject):
-    """TCP segments retransmitted by each host, as counted by its kernel."""
-
-    client: int
-    server: int
-
-
 class HopLedger(ProtocolObject):
     """One hop's counts for one direction."""
 
@@ -136,11 +129,9 @@ class DirectionLedger(ProtocolObject):
     background: BackgroundLedger | None = None
 
 
-class Ledger(ProtocolObject):
+class Ledger(Directions[DirectionLedger]):
     """Where every packet went. `closed`: whether it adds up."""
 
-    forward: DirectionLedger
-    reverse: DirectionLedger
     closed: bool
 
 
@@ -151,13 +142,6 @@ class HostReadback(ProtocolObject):
     route: dict[str, str]
     device: dict[str, str]
     socket: dict[str, str | int | bool | None] | None
-
-
-class Readback(ProtocolObject):
-    """Settings of both hosts."""
-
-    client: HostReadback
-    server: HostReadback
 
 
 class ProcessorTime(ProtocolObject):
@@ -175,18 +159,11 @@ class PacketCount(ProtocolObject):
     bytes: int
 
 
-class DirectionCounts(ProtocolObject):
-    """Packets of each direction."""
-
-    forward: PacketCount
-    reverse: PacketCount
-
-
 class SetupTraffic(ProtocolObject):
     """Packets from the hosts before and after their kept connections were open."""
 
-    setup: DirectionCounts
-    exchanges: DirectionCounts
+    setup: Directions[PacketCount]
+    exchanges: Directions[PacketCount]
 
 
 class HostCpuProfile(ProtocolObject):
@@ -232,11 +209,9 @@ class PeerEnd(ProtocolObject):
     facts: dict[str, float]
 
 
-class Peers(ProtocolObject):
+class Peers(Ends[PeerEnd]):
     """Both ends. `verified_transport`: the client's finding about every connection; null if unknown."""
 
-    client: PeerEnd
-    server: PeerEnd
     verified_transport: str | None
 
 
@@ -270,13 +245,6 @@ class TcpOfEnd(ProtocolObject):
     send_buffer_limited_ns: int
 
 
-class TcpOfEnds(ProtocolObject):
-    """The same at both ends, each for its own segments."""
-
-    client: TcpOfEnd
-    server: TcpOfEnd
-
-
 class RealNetwork(ProtocolObject):
     """A real network: the server, and both ends' knowledge about it.
 
@@ -291,7 +259,7 @@ class RealNetwork(ProtocolObject):
     kernel: str
     round_trip_ns: int
     clocks: NetworkClocks
-    tcp: TcpOfEnds | None
+    tcp: Ends[TcpOfEnd] | None
 
 
 class QdiscCounters(ProtocolObject):
@@ -321,11 +289,9 @@ class QdiscChange(ProtocolObject):
     late_ns: int
 
 
-class NetemPath(ProtocolObject):
+class NetemPath(Directions[tuple[Qdisc, ...]]):
     """Each direction's queueing disciplines, in packets' order, and their changes."""
 
-    forward: tuple[Qdisc, ...]
-    reverse: tuple[Qdisc, ...]
     changes: tuple[QdiscChange, ...]
 
 
@@ -344,15 +310,15 @@ class Finished(ProtocolObject):
     warnings: tuple[ResultWarning, ...]
     samples: SampleCounts
     flows: tuple[FlowReport, ...]
-    tcp_retransmits: TcpRetransmits | None
+    tcp_retransmits: Ends[int] | None
     program: ProgramEnd | None
     peers: Peers | None
     ledger: Ledger | None
     fidelity: Fidelity | None
-    queueing_ns: DirectionTimes | None
+    queueing_ns: Directions[Times] | None
     cpu: ProcessorTime | None
     versions: Versions
-    readback: Readback
+    readback: Ends[HostReadback]
     traffic: SetupTraffic | None
     network: RealNetwork | None
     netem: NetemPath | None

@@ -84,8 +84,7 @@ def _json(value: Value) -> Any:
     if isinstance(value, Peer):
         return {"name": value.name, "command": list(value.command), "ready": value.ready}
     if isinstance(value, Queue):
-        limits = {"packets": value.packets, "bytes": value.size_bytes, "time_ns": value.time_ns}
-        return {key: limit for key, limit in limits.items() if limit is not None}
+        return value.limits
     if isinstance(value, SeriesFile):
         return {"file": str(Path(value.file).absolute())}
     return [_json(item) for item in value] if isinstance(value, tuple) else value

@@ -34,18 +34,11 @@ def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord
             damaged.append(store.damage(result.planned, error))
     presentation = manifest.presentation
     return RunRecord(
+        **{**presentation, "compare_by": tuple(presentation["compare_by"])},
         study=dict(manifest.study),
-        title=presentation["title"],
-        name=presentation["name"],
-        asked=presentation["asked"],
-        models=presentation["models"],
-        notes=presentation["notes"],
-        left_out=presentation["left_out"],
         cells=cells,
         planned=manifest.planned if cells_of is None else sum(cell in cells_of for cell in store.plan.cells),
         provenance=dict(manifest.provenance),
-        limits=presentation["limits"],
-        compare_by=tuple(presentation["compare_by"]),
         precision=None if manifest.precision is None else dict(manifest.precision),
         damaged=damaged,
         keeps_parts=manifest.options.spent,

@@ -130,6 +130,11 @@ def limits_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Repetiti
     )
 
 
+def repetitions_of(cell: Cell, repetitions: int, limits: Sequence[RepetitionLimit]) -> int:
+    """How often a cell is run: so often, or as the least of its limits says."""
+    return min([repetitions, *(limit.at_most for limit in limits if limit.where.matches(cell))])
+
+
 def cells_of(parts: tuple[Part, ...], excluded: Sequence[Where] = ()) -> Iterator[Cell]:
     """Every cell, indexed from 0. Args: excluded: combinations without a cell."""
     kept = (cell for cell in combinations_of(parts) if not any(where.matches(cell) for where in excluded))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crosswind.study.cells import Cell, RepetitionLimit, Where, combinations_of
+from crosswind.study.cells import RepetitionLimit, Where, combinations_of, repetitions_of
 from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
@@ -98,8 +98,3 @@ def census_of(
         if matched[number]
     )
     return CellCounts(cells, tuple(exclusions), tuple(idle))
-
-
-def repetitions_of(cell: Cell, repetitions: int, limits: Sequence[RepetitionLimit]) -> int:
-    """How often a cell is run: so often, or as the least of its limits says."""
-    return min([repetitions, *(limit.at_most for limit in limits if limit.where.matches(cell))])

@@ -17,8 +17,8 @@ from typing import Any
 
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.peers.registry import PEERS
-from crosswind.study.cells import Cell, RepetitionLimit, Where, cells_of, limits_of, where_of
-from crosswind.study.census import Exclusion, census_of, repetitions_of
+from crosswind.study.cells import Cell, RepetitionLimit, Where, cells_of, limits_of, repetitions_of, where_of
+from crosswind.study.census import Exclusion, census_of
 from crosswind.study.circumstances import Circumstance, blocked_transports, peers_missing_here, refuse_all_blocked
 from crosswind.study.declared import Declared, Reading, declarations, is_of_processors, remaining, unmeasured
 from crosswind.study.document import read_document

@@ -83,6 +83,15 @@ def _word(key: str) -> str:
     return key if key.replace("-", "").replace("_", "").isalnum() else shown(key)
 
 
+def decoded(data: bytes, file: str) -> str:
+    """UTF-8 as text. Raises: StudyError with file and line."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise StudyError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
+
+
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """A TOML text as a dictionary. Raises: StudyError with file and line."""
     if deep := DEEP_KEY.search(text):

@@ -7,6 +7,7 @@ from pathlib import Path
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.files.regular_files import read_regular
 from crosswind.study.design import Study
+from crosswind.study.errors import decoded
 from crosswind.text.units import shown
 
 MAX_FILE_BYTES = 1_000_000
@@ -88,8 +89,4 @@ def decode(data: bytes, file: str) -> str:
     """The text of a study file's bytes. Raises: StudyError when it is too long or not UTF-8."""
     if len(data) > MAX_FILE_BYTES:
         raise StudyError(f"{file}: more than {MAX_FILE_BYTES:,} bytes", hint="a study is a short text")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise StudyError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
+    return decoded(data, file)

@@ -87,8 +87,7 @@ def direction_as_json(settings: Mapping[str, Level], names: Mapping[str, str]) -
     values: dict[str, object] = dict.fromkeys(of_columns.values())
     for key, level in settings.items():
         if isinstance(level.value, Queue):
-            limits = {"packets": level.value.packets, "bytes": level.value.size_bytes, "time_ns": level.value.time_ns}
-            values |= {f"{names[key]}_{unit}": limit for unit, limit in limits.items() if limit is not None}
+            values |= {f"{names[key]}_{unit}": limit for unit, limit in level.value.limits.items()}
         else:
             values[of_columns.get(key) or names[key]] = _json(level.value)
     return values

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crosswind.catalog import catalog
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.keys import HOP
-from crosswind.study.levels import Level, Values
+from crosswind.study.levels import Level, Values, listed
 from crosswind.study.networks import DirectionTexts, Network, merged_directions
 from crosswind.study.resolve import (
     Resolved,
@@ -37,8 +37,8 @@ class NetworkUse:
     @property
     def text(self) -> str:
         """A sentence."""
-        sets = _listed([f"{key} = {text}" for key, text in self.applied]) or "nothing"
-        beside = f"; the study itself sets {_listed(self.own)}" if self.own else ""
+        sets = listed([f"{key} = {text}" for key, text in self.applied]) or "nothing"
+        beside = f"; the study itself sets {listed(self.own)}" if self.own else ""
         when = f" where {self.when}" if self.when else ""
         return f"sets {sets}{when}{beside}"
 
@@ -75,7 +75,7 @@ def network_notes(parts: Mapping[str, Mapping[str, Values]]) -> tuple[str, ...]:
 
 def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
     """Args: by_use: the parts by effect."""
-    wheres = [f"in {_listed(parts)} it " if len(by_use) > 1 and all(parts) else "" for parts in by_use.values()]
+    wheres = [f"in {listed(parts)} it " if len(by_use) > 1 and all(parts) else "" for parts in by_use.values()]
     said = "; ".join(f"{where}{use.text}" for where, use in zip(wheres, by_use, strict=True))
     applied = [key for use in by_use for key, _ in use.applied]
     keys = [
@@ -160,7 +160,3 @@ def _own(network: Network, settings: Mapping[str, Values], source: str) -> tuple
             else:
                 keys |= dict.fromkeys(key for key in one_way if key in settings)
     return tuple(keys)
-
-
-def _listed(words: list[str] | tuple[str, ...]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -12,29 +12,27 @@ from crosswind.study.value_type import ValueType, pattern_schema
 from crosswind.text import units
 from crosswind.text.units import NUMBER, UnitError, shown
 
-
-def duration(_key: Key) -> ValueType:
-    """A duration."""
-    schema = {"anyOf": [pattern_schema(rf"{NUMBER} ?(ns|us|µs|μs|ms|s|m|min|h)?"), {"const": 0}]}
-    return ValueType(units.parse_duration, schema, '"10ms"')
+DURATION = ValueType(
+    units.parse_duration,
+    {"anyOf": [pattern_schema(rf"{NUMBER} ?(ns|us|µs|μs|ms|s|m|min|h)?"), {"const": 0}]},
+    '"10ms"',
+)
+RATE = ValueType(
+    partial(units.parse_rate, may_be_zero=True),
+    pattern_schema(rf"{NUMBER} ?[KkMmGgTt]?i?[Bb][Ii][Tt](/s)?|[Uu][Nn][Ll][Ii][Mm][Ii][Tt][Ee][Dd]"),
+    '"100mbit"',
+)
+PROBABILITY = ValueType(
+    units.parse_probability,
+    {"anyOf": [pattern_schema(rf"{NUMBER} ?%?"), {"type": "number", "minimum": 0, "maximum": 1}]},
+    '"1%"',
+)
 
 
 def size(key: Key) -> ValueType:
     """A number of bytes."""
     schema = {"anyOf": [_bounded(key), pattern_schema(rf"{NUMBER} ?(B|kB|MB|GB|TB|KiB|MiB|GiB)?")]}
     return ValueType(units.parse_size, schema, '"64kB"')
-
-
-def rate(_key: Key) -> ValueType:
-    """A number of bits a second, or no limit."""
-    schema = pattern_schema(rf"{NUMBER} ?[KkMmGgTt]?i?[Bb][Ii][Tt](/s)?|[Uu][Nn][Ll][Ii][Mm][Ii][Tt][Ee][Dd]")
-    return ValueType(partial(units.parse_rate, may_be_zero=True), schema, '"100mbit"')
-
-
-def probability(_key: Key) -> ValueType:
-    """A share, from 0 to 1."""
-    schema = {"anyOf": [pattern_schema(rf"{NUMBER} ?%?"), {"type": "number", "minimum": 0, "maximum": 1}]}
-    return ValueType(units.parse_probability, schema, '"1%"')
 
 
 def number_of(key: Key) -> ValueType:

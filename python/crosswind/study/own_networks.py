@@ -13,7 +13,7 @@ from typing import Any
 from crosswind.catalog import catalog
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.files.regular_files import read_regular
-from crosswind.study.errors import DesignError, read_toml
+from crosswind.study.errors import DesignError, decoded, read_toml
 from crosswind.study.levels import NetworkFiles, OwnNetwork
 from crosswind.study.network_files import FILES_SCHEMA, TRACES, assignments, network_files
 from crosswind.study.networks import NETWORKS, Network, Source, tables_of
@@ -173,10 +173,9 @@ def _text_of(file: str, folder: Path) -> str:
     except OSError as error:
         raise UnitError(f"{file}: cannot be read: {error.strerror}", hint=hint) from None
     try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UnitError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
+        text = decoded(data, file)
+    except StudyError as error:
+        raise UnitError(error.message, hint=error.hint) from None
     if not text.strip():
         raise UnitError(f"{file}: is empty", hint=f"write {_FORMAT}")
     return text

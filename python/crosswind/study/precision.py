@@ -12,7 +12,7 @@ from typing import Any
 
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.errors import did_you_mean
-from crosswind.study.cells import Cell, RepetitionLimit, Where, where_of
+from crosswind.study.cells import Cell, RepetitionLimit, Where, repetitions_of, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument, PrecisionTable
 from crosswind.study.parts import Part
@@ -87,8 +87,7 @@ def looks_of(
     """
     if not any(precision.where.matches(cell) and precision.metric_of(cell) for precision in precisions):
         return ()
-    limit_of_cell = min([most, *(limit.at_most for limit in limits if limit.where.matches(cell))])
-    return look_schedule(max(repetitions, FIRST_LOOK), limit_of_cell)
+    return look_schedule(max(repetitions, FIRST_LOOK), repetitions_of(cell, most, limits))
 
 
 def precisions_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Precision, ...]:

@@ -11,7 +11,7 @@ from crosswind.errors import did_you_mean
 from crosswind.study.cells import Cell
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import SETTINGS
-from crosswind.study.levels import Level
+from crosswind.study.levels import Level, listed
 from crosswind.study.toml_text import Location
 
 _PLACEHOLDER = re.compile(r"\{((?:path|host|workload)\.[a-z0-9_.-]+)\}")
@@ -47,15 +47,15 @@ def _levels_of(key: str, cells: Sequence[Cell]) -> str:
     levels = list(by_value.values())
     numbers = [level for level in levels if isinstance(level.value, int | float | Decimal)]
     if len(numbers) < len(levels):
-        return _listed([level.text for level in levels])
+        return listed([level.text for level in levels])
     numbers.sort(key=_number)
     texts = [_readable(key, level) for level in numbers]
     if len(texts) > _MOST_LISTED:
         return f"{' '.join(texts[0])} to {' '.join(texts[-1])}".strip()
     units = {unit for number, unit in texts if number != "0"} or {unit for _, unit in texts}
     if len(units) == 1:
-        return f"{_listed([number for number, _ in texts])} {units.pop()}".strip()
-    return _listed([" ".join(text).strip() for text in texts])
+        return f"{listed([number for number, _ in texts])} {units.pop()}".strip()
+    return listed([" ".join(text).strip() for text in texts])
 
 
 def _number(level: Level) -> Decimal:
@@ -70,7 +70,3 @@ def _readable(key: str, level: Level) -> tuple[str, str]:
         return level.text, ""
     unit = amount["unit"] or ("B" if key.endswith("size") else "")
     return amount["number"], _UNITS.get(unit, unit)
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

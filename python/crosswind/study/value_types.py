@@ -7,17 +7,17 @@ from dataclasses import replace
 from crosswind.catalog import CellUnit, Key, KeyType, catalog
 from crosswind.errors import did_you_mean
 from crosswind.study.levels import SeriesFile, Value, Values
-from crosswind.study.number_types import duration, number_of, probability, rate, size
+from crosswind.study.number_types import DURATION, PROBABILITY, RATE, number_of, size
 from crosswind.study.peers import PEER_EXAMPLE, peer_schema, read_peer
 from crosswind.study.value_type import ValueType, pattern_schema
 from crosswind.text import units
 from crosswind.text.units import UnitError, shown
 
 _BY_UNIT: Mapping[CellUnit | None, Callable[[Key], ValueType]] = {
-    CellUnit.NANOSECONDS: duration,
+    CellUnit.NANOSECONDS: lambda _key: DURATION,
     CellUnit.BYTES: size,
-    CellUnit.BITS_PER_SECOND: rate,
-    CellUnit.PROBABILITY: probability,
+    CellUnit.BITS_PER_SECOND: lambda _key: RATE,
+    CellUnit.PROBABILITY: lambda _key: PROBABILITY,
 }
 
 
@@ -110,10 +110,6 @@ def _word(key: Key) -> ValueType:
     return ValueType(parse, {"type": "string", "pattern": pattern}, '"name"')
 
 
-def _arguments(_key: Key) -> ValueType:
-    return _arguments_of_program()
-
-
 def _arguments_of_program() -> ValueType:
     """An argument list, a program and its arguments; a list of such lists is a factor."""
     example = '["ping", "-c", "3", "{server}"]'
@@ -203,7 +199,7 @@ _BY_TYPE: Mapping[KeyType, Callable[[Key], ValueType]] = {
     KeyType.CHOICE: lambda key: choice(key.choices),
     KeyType.TRANSPORT: lambda _key: choice(catalog().transports),
     KeyType.QUEUE: _queue,
-    KeyType.ARGUMENTS: _arguments,
+    KeyType.ARGUMENTS: lambda _key: _arguments_of_program(),
     KeyType.PEER: lambda key: peer(key.study),
 }
 

@@ -97,6 +97,12 @@ class Queue:
     size_bytes: int | None = None
     time_ns: int | None = None
 
+    @property
+    def limits(self) -> dict[str, int]:
+        """The set limit, by a cell's name for its unit."""
+        named = {"packets": self.packets, "bytes": self.size_bytes, "time_ns": self.time_ns}
+        return {unit: limit for unit, limit in named.items() if limit is not None}
+
 
 def shown(value: object) -> str:
     """A value as an error message quotes it, cut to a readable length."""
