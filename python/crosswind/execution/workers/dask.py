@@ -180,7 +180,7 @@ class _Task:
         self._close()
         if self._outcome is not None:
             self._write_files(self._outcome)
-            end = self._outcome.cell_end()
+            end = self._outcome.end
             event: CellEvent | None = end.finished
             if event is not None:
                 self._asked.on_event(event)
@@ -220,7 +220,7 @@ class _Task:
     def end(self) -> CellEnd:
         """How it ended. Its files are in its directory."""
         if self._outcome is not None:
-            return self._outcome.cell_end()
+            return self._outcome.end
         return CellEnd(None, self._failure, round((time.monotonic() - self._started) * 1e9))
 
     # Called from Dask's threads
@@ -272,7 +272,7 @@ class _Task:
         for name, content in outcome.files.items():
             path = self._asked.directory / name
             if not path.resolve().is_relative_to(self._asked.directory.resolve()):
-                raise EngineError(f"{outcome.machine} sent a file with the path {name!r}")
+                raise EngineError(f"{outcome.end.machine} sent a file with the path {name!r}")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         self._outcome = replace(outcome, files={})

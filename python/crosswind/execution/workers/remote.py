@@ -13,17 +13,15 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.clocks import real_time_obstacle
-from crosswind.cell.failure import Failure
 from crosswind.cell.kernels import installed_kernels
 from crosswind.cell.process import CellEnd, CellProcess
-from crosswind.cell.result import Finished
 from crosswind.errors import EngineError
 from crosswind.execution.stops import StopRequests
 from crosswind.execution.virtual import run_in_virtual_time
@@ -84,21 +82,10 @@ def identity() -> Identity:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A repetition's outcome. Attributes: end: as JSON. files: content by path within its directory."""
+    """A repetition's outcome. Attributes: files: content by path within its directory."""
 
-    machine: str
-    end: Mapping[str, Any]
+    end: CellEnd
     files: Mapping[str, bytes]
-
-    def cell_end(self) -> CellEnd:
-        """How it ended."""
-        finished, failure = self.end["finished"], self.end["failure"]
-        return CellEnd(
-            None if finished is None else Finished.model_validate(finished, strict=False),
-            None if failure is None else Failure.from_json(failure),
-            self.end["elapsed_ns"],
-            machine=self.machine,
-        )
 
 
 class UnfitError(Exception):
@@ -128,15 +115,9 @@ def run_repetition(planned: Mapping[str, Any], output: Mapping[str, Any], wanted
         for arrow in sorted(directory.glob("*.arrow")):
             with suppress(EngineError):  # Storing it reports its error.
                 to_parquet(arrow)
-        return Outcome(
-            identity().machine,
-            {
-                "finished": end.finished.as_json() if end.finished else None,
-                "failure": end.failure.as_json() if end.failure else None,
-                "elapsed_ns": end.elapsed_ns,
-            },
-            {name: read_inside(directory, name) for name in files_inside(directory)},
-        )
+        files = {name: read_inside(directory, name) for name in files_inside(directory)}
+        # Reports from other machines never told the time for breakdowns.
+        return Outcome(replace(end, machine=identity().machine, parts_ns=None), files)
 
 
 async def stop(session: str) -> None:
