@@ -11,6 +11,9 @@ WHOLE = "spent"
 GROUPS = catalog().spent_groups
 """Every group, in the order of charts."""
 
+AFTER_LOSS = tuple(part for group in GROUPS if group.name == "recovery" for part in group.parts if part != "syn_timer")
+"""Parts behind a lost packet of an exchange. A SYN belongs to none."""
+
 TAKES = "that takes the emulator, exchanges that succeed, a cell of at most a million packets, and no --no-parts"
 """The hint for cells without a breakdown."""
 

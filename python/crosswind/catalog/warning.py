@@ -25,7 +25,7 @@ class ResultWarning(BaseModel):
 
 
 class WarningKind(Enum):
-    """The analysis's warnings: name, text and hint of each. A cell has its own (crates/workload)."""
+    """The analysis's warnings: name, text and hint of each. A cell has its own (crates/workload/src/warning.rs)."""
 
     DAMAGED = (
         "damaged",

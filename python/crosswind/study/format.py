@@ -7,7 +7,7 @@ messages come from these models.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, GetCoreSchemaHandler, create_model, model_validator
 from pydantic_core import CoreSchema
@@ -23,7 +23,7 @@ from crosswind.study.keys import (
     section_of,
 )
 from crosswind.study.levels import Values
-from crosswind.study.tables import TomlTable, WhereTable
+from crosswind.study.tables import BesideMean, TomlTable, WhereTable
 from crosswind.text.units import UnitError
 
 
@@ -148,7 +148,7 @@ class ReportTable(TomlTable):
     """What the report shows beside the measurement."""
 
     models: list[str] = Field(default_factory=list, description="models to predict with, as mathis, pftk")
-    compare_by: list[Literal["trimmed_mean", "median", "p95", "p99"]] = Field(
+    compare_by: list[BesideMean] = Field(
         default=["median"], description="statistics by which levels of factors are compared beside the mean"
     )
     notes: list[str] = Field(default_factory=list, description="remarks printed with the results")

@@ -1,13 +1,24 @@
 """Common ground for a study file's tables, as pydantic models."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
+
+from crosswind.catalog.metrics import SHARE_STATISTIC, STATISTICS
 
 TomlValue = str | int | float | bool
 WhereTable = dict[str, TomlValue]
 BoundValue = str | int | float
-StatisticName = Literal["mean", "trimmed_mean", "median", "p95", "p99"]
+# Means first: the order in messages and schemas.
+_NAMES = tuple(sorted(STATISTICS, key=lambda name: STATISTICS[name].quantile is not None))
+if TYPE_CHECKING:
+    StatisticName: TypeAlias = str
+    BesideMean: TypeAlias = str
+    OrShare: TypeAlias = str
+else:
+    StatisticName = Literal[_NAMES]
+    BesideMean = Literal[tuple(name for name in _NAMES if not STATISTICS[name].is_mean)]
+    OrShare = Literal[*_NAMES, SHARE_STATISTIC]
 
 
 class TomlTable(BaseModel):

@@ -6,7 +6,7 @@ The deciding number, its cells and its range are declared before the run: a verd
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from pydantic import Field
 
@@ -28,7 +28,7 @@ from crosswind.findings.declared import (
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import MOST_CHARACTERS, Declaration, Reading
 from crosswind.study.errors import DesignError
-from crosswind.study.tables import BoundValue, TomlTable, TomlValue, WhereTable
+from crosswind.study.tables import BoundValue, OrShare, TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.text.units import shown
 
@@ -45,9 +45,7 @@ class QuestionTable(TomlTable):
     source: str | None = Field(default=None, description="the document and its place that makes a statement")
     says: str | None = Field(default=None, description="the statement, as one sentence")
     metric: str = Field(description="what is compared, as of a published number; or lost, the share of exchanges lost")
-    statistic: Literal["mean", "trimmed_mean", "median", "p95", "p99", "share"] = Field(
-        default="mean", description="what is compared of it; of a share of exchanges, share"
-    )
+    statistic: OrShare = Field(default="mean", description="what is compared of it; of a share of exchanges, share")
     factor: str | None = Field(default=None, description="dotted key of the factor whose levels are compared, or part")
     compare: list[TomlValue] = Field(
         default_factory=list,

@@ -7,7 +7,7 @@ from itertools import groupby
 import altair as alt
 
 from crosswind.catalog.explained import Piece, Timed
-from crosswind.catalog.spent import GROUPS
+from crosswind.catalog.spent import AFTER_LOSS, GROUPS
 from crosswind.report.charts.stacked import COLOURS
 from crosswind.report.charts.style import Along, Specification, colour_of, inline, specification, tips
 from crosswind.report.page import Chart, Panels
@@ -18,8 +18,6 @@ from crosswind.text.quantities import TIME
 _HEIGHT = 420
 _HOSTS = {"client": 0.0, "server": 1.0}
 _TITLES = {part: group.title for group in GROUPS for part in group.parts}
-_LOST = ("fast_recovery", "tail_loss_probe", "retransmission_timer", "packet_threshold", "time_threshold",
-         "probe_timer", "datagram_loss")  # fmt: skip
 _LOST_AT = 0.6
 """How far a lost packet is drawn, of the way: where it was lost on it, nobody needs to know."""
 _MOST = 2000
@@ -61,7 +59,7 @@ def _lines(pieces: Sequence[Piece], first: int, divisor: float) -> Iterator[_Lin
         group, what, takes = _TITLES[piece.part], piece.part.replace("_", " "), quantity(piece.length_ns, "ns")
         x = _HOSTS[piece.place]
         yield _Line(x, x, at, until, "wait", group, what, takes)
-        if piece.part in _LOST:
+        if piece.part in AFTER_LOSS:
             towards = x + (_LOST_AT if x == 0 else -_LOST_AT)
             yield _Line(x, towards, at, at, "lost", group, f"{packet_name(piece)}, lost", takes)
 

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from crosswind.catalog import catalog
 from crosswind.catalog.explained import Explained, Piece, Timed
+from crosswind.catalog.spent import AFTER_LOSS
 from crosswind.report.text.format import levels, quantity, sentence
 
 _SMALL = 0.01
@@ -13,13 +14,7 @@ _SINGLE = 6
 """Maximum recoveries listed one by one; beyond, only their sum."""
 
 _THRESHOLDS = ("packet_threshold", "time_threshold")
-_RECOVERIES = (
-    "fast_recovery",
-    "tail_loss_probe",
-    "retransmission_timer",
-    *_THRESHOLDS,
-    "probe_timer",
-)
+_RECOVERIES = tuple(part for part in AFTER_LOSS if part != "datagram_loss")
 
 
 def exchange_sentence(exchange: Explained) -> str:
