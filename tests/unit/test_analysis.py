@@ -9,7 +9,7 @@ import pytest
 
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.result import result_model, schema_text
-from records import COSTS, MS, echoes, finished, path, record, run, runs, table, transfers, waiting
+from records import COSTS, MS, echoes, finished, path, record, run, runs, table, transfers
 
 TRANSFER = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000}}
 KEPT_TCP = {"workload": {"kind": "echo", "transport": "tcp", "connection": "kept"}}
@@ -79,51 +79,6 @@ def test_fidelity_is_that_of_the_worst_repetition() -> None:
     assert not result.valid
 
 
-def test_the_hosts_probes_and_the_kernels_drops_are_kept() -> None:
-    def end(client: float, server: float, drops: int):
-        made = finished()
-        made["fidelity"] |= {
-            "probe_starvation": {"client": waiting(client), "server": waiting(server)},
-            "kernel_drops": drops,
-        }
-        return made
-
-    runs = [run(0, echoes([MS] * 10), repetition=at, end=end(0.01, share, 2)) for at, share in enumerate((0.2, 0.3))]
-    (cell,) = analyse(record(*runs)).cells
-    assert (cell.fidelity.probe_starvation, cell.fidelity.kernel_drops) == (0.3, 4)
-
-
-def test_attempts_count_what_was_run_again() -> None:
-    runs = [run(0, echoes([MS] * 10), repetition=at, attempts=attempts) for at, attempts in enumerate((1, 3))]
-    (cell,) = analyse(record(*runs)).cells
-    assert (cell.repetitions, cell.attempts) == (2, 4)
-
-
-def test_a_failed_repetition_makes_its_cell_invalid_and_keeps_the_others() -> None:
-    (cell,) = analyse(record(run(0, echoes([MS] * 10)), run(0, None, repetition=1))).cells
-    assert not cell.valid
-    assert cell.reason == "repetition 2 failed: deadline of 600 s passed (wait)"
-    assert cell.estimates["rtt"].median.value == MS
-
-
-def test_a_cell_of_nothing_but_failure_has_no_numbers() -> None:
-    (cell,) = analyse(record(run(0, None))).cells
-    assert (cell.n, cell.loss, cell.ledger, cell.fidelity, cell.estimates) == (0, None, None, None, {})
-
-
-def test_a_direct_path_has_a_ledger_and_no_fidelity() -> None:
-    (cell,) = analyse(record(run(0, echoes([MS] * 10), end=finished() | {"fidelity": None}))).cells
-    assert cell.fidelity is None
-    assert cell.ledger.closed
-    assert cell.valid
-
-
-def test_an_incomplete_run_says_so() -> None:
-    result = analyse(record(run(0, echoes([MS] * 10)), planned=3))
-    assert (result.complete, result.executed, result.planned) == (False, 1, 3)
-    assert [warning.text for warning in result.warnings] == ["the run is incomplete: 1 of 3 repetitions were executed"]
-
-
 def test_cells_on_the_clocks_of_several_machines_are_warned_of() -> None:
     runs = [run(0, echoes([MS] * 10), repetition=number) for number in range(2)]
     there = [replace(each, machine=name) for each, name in zip(runs, ("a", "b"), strict=True)]
@@ -133,10 +88,6 @@ def test_cells_on_the_clocks_of_several_machines_are_warned_of() -> None:
         "cells on the machine's clock were measured on 2 machines: a, b",
     )
     assert analyse(record(*(replace(each, machine="a") for each in runs))).warnings == []
-
-
-def test_a_run_without_cells_is_not_valid() -> None:
-    assert not analyse(record(planned=2)).valid
 
 
 def test_metrics_follow_the_workload() -> None:
@@ -272,16 +223,6 @@ def test_repetitions_with_the_same_seeds_are_compared_in_pairs() -> None:
     # What repetitions have in common is ten times larger than what they have not.
     width = [made.difference.high - made.difference.low for made in (paired, apart)]
     assert width[1] > 5 * width[0]
-
-
-def test_one_sample_each_compares_to_nothing() -> None:
-    cells = [run(index, transfers([1e6]), {"loss": f"{index}%"}, parameters=TRANSFER) for index in (0, 1)]
-    (found,) = [comparison for comparison in analyse(record(*cells)).comparisons if comparison.metric == "goodput"]
-    assert found.verdict == "not enough repetitions"
-    assert (found.p, found.p_adjusted, found.difference.low) == (None, None, None)
-
-
-PUBLISHED = {"source": "Table 1", "metric": "rtt", "unit": "ms", "levels": {"path.delay": "10ms"}, "mean": 20.0}
 
 
 def test_a_model_beside_its_measurement() -> None:

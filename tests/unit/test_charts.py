@@ -15,6 +15,7 @@ from crosswind.findings.figure.judge import Figure
 from crosswind.findings.pipeline import analyse
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.intervals import intervals
+from crosswind.report.charts.over_time import ChangePeriod, change_periods
 from crosswind.report.charts.panels import separating
 from crosswind.report.charts.rows import LINE, row_labels, rows_height
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE
@@ -204,3 +205,11 @@ def test_cells_whose_bars_would_vanish_beside_others_have_panels_of_their_own() 
     sizes = {cell.cell: cell.estimates["rtt"].mean.value or 0.0 for cell in result.cells}
     assert separating(result.cells, sizes, most=40) == ("workload.transport",)
     assert separating(result.cells[:4], sizes, most=40) == ()
+
+
+def test_changes_are_drawn_until_the_chart_ends() -> None:
+    outage = {"name": "outage", "start_ns": 2, "for_ns": 1}
+    assert change_periods([outage], 2) == []
+    assert change_periods([{"start_ns": 2}], 5) == [ChangePeriod("1", 2, 5, certain=True)]
+    periods = change_periods([outage | {"every_ns": 4}], 10.5)
+    assert [(each.begin, each.end) for each in periods] == [(2, 3), (6, 7), (10, 10.5)]

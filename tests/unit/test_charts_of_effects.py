@@ -1,32 +1,17 @@
 """What charts of effects and of wide ranges show: labels, the reach of axes, one unit, published numbers."""
 
-import math
 from dataclasses import replace
 
 from crosswind.catalog.metrics import METRICS
 from crosswind.report.charts.forest import ForestRow, cut_note, ratio_forest
-from crosswind.report.charts.rows import row_labels
 
 
 def data_of(specification: dict) -> list[dict]:
     return [row for table in specification["datasets"].values() for row in table]
 
 
-def test_a_long_pair_of_levels_is_broken_between_its_words() -> None:
-    text = "transport socketio-webtransport / socketio-websocket · 15%"
-    assert row_labels([text]) == {text: "transport\nsocketio-webtransport /\nsocketio-websocket · 15%"}
-
-
 def row(value: float, low: float, high: float) -> ForestRow:
     return ForestRow("b / a", value, low, high, "", 10, "larger", "mean")
-
-
-def test_an_axis_of_ratios_reaches_twice_as_far_as_the_ratios() -> None:
-    shown = [row(4, 0, math.inf), row(1, 0.9, 1.1)]
-    drawn = [each for each in data_of(ratio_forest(shown, METRICS["rtt"])) if "verdict" in each]
-    assert {(each["low"], each["value"], each["high"]) for each in drawn} == {(0.25, 4, 16), (0.9, 1, 1.1)}
-    assert cut_note(shown) == "Intervals beyond the axis end at its edge."
-    assert cut_note(shown[1:]) == ""
 
 
 def test_a_ratio_of_almost_nothing_does_not_stretch_the_axis_without_end() -> None:

@@ -4,12 +4,8 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from crosswind.cli.runs import print_runs
-from crosswind.cli.text import size_text
 from crosswind.store.directory import Store
-from crosswind.store.listing import list_runs
 from crosswind.store.manifest import Session, Status
 from fixture_types import Crosswind
 from runs import new_run
@@ -84,21 +80,3 @@ def test_clean_leaves_a_run_alone_that_went_on_while_it_asked(
     assert status == 0
     assert "crosswind-runs/cut has changed meanwhile: left alone" in err
     assert names(four_runs) == {"cut", "done"}
-
-
-def test_a_listing_fits_a_narrow_terminal(tmp_path: Path) -> None:
-    name = "transfer-time-held-out-20261120T221328Z"
-    new_run(tmp_path / name, name="transfer-time-held-out").close()
-    console = Console(width=70, file=StringIO(), highlight=False, markup=False)
-    print_runs(console, tmp_path, list_runs(tmp_path))
-    assert isinstance(console.file, StringIO)
-    head, row = console.file.getvalue().splitlines()
-    # What the run's name says already is left out.
-    assert head.split() == ["run", "status", "repetitions", "size"]
-    assert row.split()[:3] == [name, "died", "0/2"]
-    assert len(row) <= 70
-
-
-def test_sizes_are_written_with_three_digits() -> None:
-    texts = [size_text(size) for size in (0, 999, 1000, 1234, 99_949, 999_499, 999_500, 12_345_678, 5e12)]
-    assert texts == ["0 B", "999 B", "1.00 kB", "1.23 kB", "99.9 kB", "999 kB", "1.00 MB", "12.3 MB", "5.00 TB"]

@@ -1,29 +1,16 @@
 """The share of delayed exchanges, and whether it is the same at all levels, from study file to report."""
 
-import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 from crosswind.analysis.cells import collect
 from crosswind.analysis.estimates import estimate_of_cell
-from crosswind.errors import StudyError
-from crosswind.execution.planning import presentation
-from crosswind.findings.judged import Context
 from crosswind.findings.pipeline import analyse
-from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
-from crosswind.findings.question.sentence import not_asked
-from crosswind.findings.question.show import answer_table
-from crosswind.report.export import estimates_frame
-from crosswind.report.run_page import render as render_html
-from crosswind.report.tables.metrics import metric_table
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.share import OF_SHARES, clopper_pearson
-from crosswind.study.design import Study
 from records import MS, echoes, finished, path, record, run, runs
-from screens import render
 
 CLOSED = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}
 SAME: dict[str, Any] = {
@@ -250,45 +237,6 @@ def test_levels_that_are_alike_in_every_repetition_are_judged_by_how_often_it_wa
     assert answer.cases[0].exceptions_at_most == pytest.approx(1 - 0.05 ** (1 / repetitions))
 
 
-def test_a_sentence_and_a_table_say_what_would_decide() -> None:
-    answer = answer_of(ALIKE | {"cells": [0, 1, 2]}, *alike(6, 1, 1, 1))
-    assert answer.sentence == (
-        "Cannot tell: mean round-trip time with size 1 is 1.000 (in all 6 repetitions) times that with 0 (loss 0%), "
-        "the median of the repetitions (sign test); a yes needs 0.8 to 1.25 (of 3 comparisons 3 cannot "
-        "tell); about 1 more repetition would decide (--repetitions 7)."
-    )
-    assert answer_table(answer).rows[0] == [
-        "0%", "1 / 0", "1.000 (in all 6 repetitions)", "0.8 to 1.25", "6", "0.094", "cannot tell", "7",
-    ]  # fmt: skip
-
-
-def test_a_family_of_pairs_with_and_without_spread_seldom_has_a_wrong_answer() -> None:
-    """Four levels: half of the repetitions of the second are 1.6 times as slow, so that it is not as fast as any.
-
-    The others differ by a little noise or not at all. 120 runs; a wrong "yes" in 5 % of them, and three standard
-    errors of it.
-    """
-    rng = np.random.default_rng(11)
-    wrong = 0
-    for _ in range(120):
-        slow = np.where(rng.integers(0, 2, 8) == 1, 1.6, 1.0)
-        levels = [np.ones(8), slow, np.ones(8), 1 + 0.001 * rng.standard_normal(8)]
-        cells = [
-            made
-            for index, factors in enumerate(levels)
-            for made in runs(
-                index,
-                [echoes([round(20 * MS * factor)] * 2) for factor in factors],
-                {"path.loss": "0%", "workload.size": str(index)},
-                parameters=CLOSED,
-            )
-        ]
-        made = record(*cells, questions=[ALIKE])
-        (answer,) = answers_of(Context(made, collect(made), [], 0.95, {}))
-        wrong += any(verdict == "yes" and "1" in pair for pair, verdict in verdicts_of(answer).items())
-    assert wrong <= 120 * 0.05 + 3 * math.sqrt(120 * 0.05 * 0.95)
-
-
 def test_ratios_of_means_are_held_against_a_ratio() -> None:
     answer = answer_of(ALIKE, cell(0, 200, "1"), cell(1, 202, "50"), cell(2, 200, "100", rtt=60 * MS))
     # 20 + 20 ms on average, 20 + 20.2, and 60 + 20.
@@ -296,92 +244,3 @@ def test_ratios_of_means_are_held_against_a_ratio() -> None:
     ratios = [40.2 / 40, 80 / 40, 80 / 40.2]
     # The quick ones take up to 9 us more, which no ratio shows at 1e-3.
     assert [case.effect.value for case in answer.cases] == pytest.approx(ratios, rel=1e-3)
-
-
-def test_a_question_whose_factor_does_not_vary_is_not_answered() -> None:
-    result = analyse(record(*cell(0, 10, "1"), *cell(1, 10, "1", "5%"), questions=[SAME]))
-    assert not_asked(result) == (
-        "Not answered by this run: “Do all sizes delay alike?” (this run has no two cells that differ in "
-        "workload.size alone)."
-    )
-
-
-def test_whether_levels_are_the_same_is_in_every_report() -> None:
-    made = record(*cell(0, 380, "1"), *cell(1, 382, "50"), *cell(2, 381, "99"), questions=[SAME | {"cells": [0, 1, 2]}])
-    result = analyse(made)
-    (answer,) = result.of(Answer)
-    assert answer.sentence.startswith("Yes: share of exchanges delayed with size 50 less that with 1 is 0.1 [")
-    assert answer.sentence.endswith(
-        "] percentage points (loss 0%); a yes needs −4 to 4 percentage points (of 3 comparisons 3 bear it out)."
-    )
-    page = render_html(made, result)
-    for said in ("Do all sizes delay alike?", "Why four.", "50 − 1"):
-        assert said in page
-    assert "Do all sizes delay alike?" in render(result, everything=True)
-    # A study that asks nothing of it has the share in its page and files, not on the terminal.
-    plain = analyse(record(*cell(0, 380, "1")))
-    assert "Share of exchanges delayed" not in render(plain, everything=True)
-    assert "Share of exchanges delayed, %" in render(result, everything=True)
-    assert metric_table("delayed_share", plain).headings[-1] == "mean [95 %]"
-    assert metric_table("delayed_share", plain).footnotes == [
-        "Mean: Clopper-Pearson, of the effective number of trials over repetitions."
-    ]
-    assert estimates_frame(plain).filter(metric="delayed_share", statistic="mean")["value"].to_list() == [0.19]
-
-
-STUDY = """
-title = "A study"
-[path]
-loss = ["0%", "5%"]
-[workload]
-kind = "echo"
-size = [1, 50]
-[[question]]
-asks = "Do all sizes take the same?"
-factor = "workload.size"
-yes = "same"
-where = { "path.loss" = 0.05 }
-"""
-
-
-def stored(metric: str, margin: str) -> dict[str, Any]:
-    """The question of a study, as a plan has it."""
-    text = f'{STUDY}metric = "{metric}"\nmargin = "{margin}"\n'
-    study = Study.from_toml(text, name="s")
-    assert Study.from_toml(study.to_toml(), name="s").canonical() == study.canonical()
-    assert study.digest() == Study.from_toml(STUDY.partition("[[")[0], name="s").digest()
-    (question,) = presentation(study)["asked"]["question"]
-    return question
-
-
-@pytest.mark.parametrize(
-    ("metric", "margin", "scale", "bound"),
-    [
-        ("rtt", "5ms", "difference", 5e6),
-        ("rtt", "0.25 s", "difference", 0.25e9),
-        ("rtt", "25%", "ratio", 0.25),
-        ("wire_bytes_forward", "1.5kB", "difference", 1500),
-        ("wire_packets_forward", "10 %", "ratio", 0.1),
-        ("delayed_share", "4%", "difference", 0.04),
-        ("delayed_share", "0.04", "difference", 0.04),
-    ],
-)
-def test_a_margin_is_a_quantity_or_a_ratio(metric: str, margin: str, scale: str, bound: float) -> None:
-    question = stored(metric, margin)
-    assert (question["scale"], question["bound"], question["margin"]) == (scale, pytest.approx(bound), margin)
-    low, high = (1 / (1 + bound), 1 + bound) if scale == "ratio" else (-bound, bound)
-    assert (question["low"], question["high"]) == pytest.approx((low, high))
-    assert (question["cells"], question["where"], question["factor"]) == (
-        [2, 3], {"path.loss": "0.05"}, "workload.size",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("margin", ["", "5", "ms", "-5ms", "5 apples", "0ms", "1e ms", "5%%"])
-def test_texts_that_are_no_margin(margin: str) -> None:
-    with pytest.raises(StudyError, match=r"^s:\d+: question\[1\]\.margin: .* (a|no) margin$"):
-        stored("rtt", margin)
-
-
-def test_a_margin_of_a_share_is_less_than_all() -> None:
-    with pytest.raises(StudyError, match='"100%" is not a margin'):
-        stored("delayed_share", "100%")

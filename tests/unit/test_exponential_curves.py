@@ -70,34 +70,6 @@ def test_limits_of_few_repetitions_are_as_much_further_away_as_students_t() -> N
     assert (made.low, made.high) == pytest.approx((10 - wider * 0.47405, 10 + wider * 0.47405))
 
 
-def test_b_and_c_are_averaged_over_the_link_rates_and_set_beside_theirs() -> None:
-    theirs = {"source": "Table II", "level": "1 MB", "b": 0.5, "c": 26.0, "cells": [0, 6]}
-    slow = curve_cells(1.0, 0.6, 28.0, noise=0.01, rate="6mbit", repetitions=60)
-    fast = curve_cells(0.5, 0.4, 26.0, noise=0.01, first=6, rate="15mbit", repetitions=60)
-    (row,) = fitted(*slow, *fast, published=(theirs,)).rows
-    assert [curve.level for curve in row.series] == ["6mbit", "15mbit"]
-    for key in ("a", "b", "c"):
-        each = [getattr(curve, key) for curve in row.series]
-        found = getattr(row, key)
-        assert found.value == pytest.approx((each[0].value + each[1].value) / 2)
-        assert found.low < found.value < found.high
-        assert found.high - found.low < max(coefficient.high - coefficient.low for coefficient in each)
-    (beside,) = row.published
-    assert (beside.b_ratio, beside.c_ratio) == pytest.approx((row.b.value / 0.5, row.c.value / 26))
-    assert (beside.b_inside, beside.c_inside) == (
-        row.b.low <= 0.5 <= row.b.high,
-        row.c.low <= 26 <= row.c.high,
-    )
-
-
-def test_each_size_has_a_row_and_its_own_published_coefficients() -> None:
-    theirs = ({"source": "S", "level": "5kB", "b": 0.04, "c": 21.0},)
-    small = curve_cells(0.1, 0.04, 21, first=6, size="5kB", repetitions=60)
-    fit = fitted(*curve_cells(1, 0.6, 27), *small, published=theirs)
-    assert [(row.level, len(row.published)) for row in fit.rows] == [("1MB", 0), ("5kB", 1)]
-    assert fit.rows[1].published[0].b_inside is not None
-
-
 def empty_cell(cell: int):
     levels = {"path.rate": "6mbit", "workload.size": "1MB"}
     return run(cell, table(0), levels, parameters=TRANSFER | {"path": path(loss=0.1)})

@@ -17,7 +17,6 @@ from crosswind.errors import StudyError, UsageError
 from crosswind.execution.planning import presentation
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.result import Answer
-from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.text.exploration import exploration
 from crosswind.stats.estimate import MOST
@@ -174,30 +173,6 @@ def test_a_repetition_in_which_all_timed_out_is_no_traceback() -> None:
     found = rtt(analyse(record(*made)).comparisons)
     assert found.difference.reason == "in a repetition of one of the cells no exchange succeeded"
     assert (found.p, found.pairs, found.verdict) == (None, 0, "not enough repetitions")
-
-
-def test_the_table_has_both_and_says_why_there_is_no_interval() -> None:
-    (table,) = comparison_tables(analyse(record(*cells())))
-    assert table.headings[4:] == [
-        "Cliff's δ", "p (exploratory)", "verdict", "ratio of medians", "p, medians", "verdict, medians",
-    ]  # fmt: skip
-    assert table.rows[0][7].startswith("1.050")
-    assert table.narrow is not None
-    assert table.narrow.headings == ["levels", "at", "ratio of means", "ratio of medians", "difference"]
-    (short,) = comparison_tables(analyse(record(*cells(1, messages=9))))
-    assert short.headings[-1] == "verdict"
-    assert "1 by medians without an interval: to compare the median, each repetition needs 10 messages, one has 9." in (
-        short.footnotes
-    )
-
-
-def test_a_forest_has_a_mark_for_each_statistic() -> None:
-    (chart,) = comparison_forests(analyse(record(*cells()))).charts
-    rows = [row for rows in chart.specification["datasets"].values() for row in rows if "statistic" in row]
-    assert [(row["comparison"], row["statistic"]) for row in rows] == [
-        ("loss 1% / 0%", "mean"),
-        ("loss 1% / 0%", "median"),
-    ]
 
 
 class OfRecord(Run):

@@ -11,7 +11,7 @@ from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
 from crosswind.report.html import render as render_page
 from crosswind.report.markup import Markup
-from crosswind.report.page import Page, Section, Sentence
+from crosswind.report.page import Page, Section, Sentence, Tone
 from crosswind.report.run_page import render
 from crosswind.report.tables.table import Table, numbers
 from records import MS, echoes, record, runs
@@ -30,6 +30,16 @@ from records import MS, echoes, record, runs
 def test_what_belongs_to_a_value_is_softer_than_it(text: str, beside: list[str]) -> None:
     section = Section("A", tables=[Table("B", numbers("rtt"), [[text]])])
     assert re.findall(r'<span class="beside">([^<]*)</span>', Markup().section(section)) == beside
+
+
+def test_what_is_bad_is_marked() -> None:
+    table = Table("B", numbers("n"), [["1"], ["2"]], marked={1})
+    verdicts = [Sentence("All failed.", Tone.BAD), Sentence("None failed.", Tone.GOOD)]
+    text = render_page(Page("T", "A", Sentence("Well."), verdicts, [Section("A", tables=[table])]))
+    assert '<div class="banner bad">All failed.</div>' in text
+    assert '<div class="banner good">None failed.</div>' in text
+    assert text.count('<tr class="marked">') == 1
+    assert text.index('<tr class="marked">') > text.index(">1<")
 
 
 def test_notes_show_commands_as_code_and_provenance_as_they_were_typed() -> None:

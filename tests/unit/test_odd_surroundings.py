@@ -374,12 +374,6 @@ def test_a_value_of_any_length_or_depth_is_a_mistake_and_no_bug(crosswind: Cross
     assert len(message) < 1000
 
 
-@pytest.mark.parametrize("value", [DEEP, DIGITS])
-def test_a_study_of_any_length_or_depth_is_a_mistake(value: str) -> None:
-    with pytest.raises(StudyError, match=r"my.toml: (a number has too many digits|values are nested too deeply)"):
-        study(f'[workload]\nkind = "echo"\nmessages = {value}\n')
-
-
 def test_a_list_of_one_series_is_a_factor_with_one_level(crosswind: Crosswind) -> None:
     requires_binary()
     assert crosswind("plan", "echo", "--lose", "[[1]]")[0] == 0

@@ -25,7 +25,7 @@ from crosswind.store.directory import Store
 from crosswind.store.plan import write_plan
 from crosswind.study.plan import Plan
 from crosswind.study.precision import look_schedule
-from records import MS, echoes, finished, record, run
+from records import MS, echoes, finished, run
 from runs import change_sealed, echo_samples, new_run, planned_cell
 from study_texts import ECHO, study
 
@@ -353,11 +353,6 @@ def test_repetitions_that_are_all_the_same_have_no_interval_until_a_sign_test_sa
     assert precision_text(done) == "mean(rtt) 20 ms in all of 10 repetitions (asked: ± 5 %), precision reached"
 
 
-def test_repetitions_that_are_all_the_same_end_at_a_cap_without_an_interval() -> None:
-    state = only(rule_after([20.0] * 6, asked(looks=(5, 6))))
-    assert (state.half_width, state.likely, state.ended) == (None, None, Ended.CAP)
-
-
 CELL = """
 import shutil
 start()
@@ -413,7 +408,3 @@ def test_a_run_ends_at_its_cap_and_goes_on_from_there_if_it_was_cut(
     change_sealed(done.directory / "manifest.json", plan=checksum, planned=10, status="interrupted")
     assert crosswind.resume(done.directory).planned == 24
     assert (done.directory / "plan.jsonl").read_bytes() == plan
-
-
-def test_a_record_without_a_precision_has_none() -> None:
-    assert precision_of(record(run(0, echoes([MS])))) == []

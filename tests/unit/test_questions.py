@@ -1,6 +1,5 @@
 """Questions that a study declares, from its file to the report, on data whose answer is known: both ways."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,11 @@ from hypothesis import strategies as st
 from crosswind.decisions.statement import range_of
 from crosswind.execution.planning import presentation
 from crosswind.findings.pipeline import analyse
-from crosswind.findings.question.export import answers_frame
 from crosswind.findings.question.fastest import last_lines
 from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.statement import OF_QUESTION, rounded
 from crosswind.findings.question.words import what_of
-from crosswind.report.run_page import render as render_html
 from crosswind.study.design import Study
 from records import MS, context_of, echoes, path, record, runs
 from screens import render
@@ -85,54 +82,11 @@ at_most = 100
     assert last_lines(result)[0].endswith(f"; --repetitions 26{said} would decide")
 
 
-def test_how_many_more_repetitions_would_tell() -> None:
-    found = answer_of(asked(), cell(0, 10, "a"), cell(1, 9.9, "b"))
-    assert found.verdict == "cannot tell"
-    (case,) = found.cases
-    assert case.needed is not None
-    more = rounded(case.needed - 10)
-    assert found.sentence.endswith(
-        f", 10 repetitions each; about {more} more repetitions would decide (--repetitions {10 + more})."
-    )
-    # With as many, most runs of the same kind show it: 80 % by design; 9 or fewer of 20 have a probability of 0.1 %.
-    rng = np.random.default_rng(3)
-    differences = 10 * MS * (1 + 0.0125 * rng.standard_normal((2, 20, case.needed)))
-    shown = 0
-    for at in range(20):
-        both = [
-            runs(index, [echoes([round(rtt * scale)] * 10) for rtt in differences[index, at]], {FACTOR: level})
-            for index, (scale, level) in enumerate(((1.0, "a"), (0.99, "b")))
-        ]
-        shown += answer_of(asked(), *both).verdict == "yes"
-    assert shown > 9
-
-
 @pytest.mark.parametrize(
     ("repetitions", "said"), [(3, 3), (20, 20), (21, 25), (38, 40), (51, 60), (187, 190), (201, 250)]
 )
 def test_a_number_of_repetitions_is_as_exact_as_it_is_known(repetitions: int, said: int) -> None:
     assert rounded(repetitions) == said
-
-
-def test_terminal_page_json_and_frame_open_with_the_answer() -> None:
-    question = asked(asks="Is b faster than a?", note="A remark on it.")
-    made = record(*cell(0, 10, "a"), *cell(1, 9, "b"), questions=[question])
-    result = analyse(made)
-    lines = render(result).splitlines()
-    assert lines[2] == "Is b faster than a?"
-    assert lines[3].startswith("  Yes: the mean round-trip time with b is 0.900 [0.890, 0.910] times")
-    page = render_html(made, result)
-    assert page.index("Is b faster than a?") < page.index("<strong>Yes</strong>: the mean") < page.index("2 cells, 20")
-    assert "A remark on it." in page
-    assert page.index("<strong>Yes</strong>: the mean") < page.index('id="chart-0"') < page.index("2 cells, 20")
-    assert page.count("<strong>Yes</strong>") == 1
-    (answer,) = json.loads(result.to_json())["answers"]
-    assert answer["sentence"] == result.of(Answer)[0].sentence
-    frame = answers_frame(result)
-    assert frame.select("asks", "answer", "verdict", "reference", "other", "repetitions").row(0) == (
-        "Is b faster than a?", "yes", "yes", "a", "b", 10,
-    )  # fmt: skip
-    assert frame["effect"].item() == pytest.approx(0.9)
 
 
 REPETITIONS = st.lists(

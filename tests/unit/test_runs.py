@@ -70,27 +70,6 @@ def problem(directory: Path) -> str:
     return found.problem
 
 
-def test_a_listing_shows_everything_latest_first(tmp_path: Path) -> None:
-    make_run(tmp_path, "first", day=1)
-    make_run(tmp_path, "third", day=3, status="interrupted", cells=3, done=1)
-    make_run(tmp_path, "second", day=2, status="stopped", done=0)
-    make_run(tmp_path, "fourth", day=4, status="running", done=1)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "a-file").touch()
-    found = list_runs(tmp_path)
-    assert [listed.directory.name for listed in found] == ["fourth", "third", "second", "first", "empty"]
-    all_runs = [listed for listed in found if isinstance(listed, ListedRun)]
-    assert [(listed.status, listed.done, listed.planned, listed.unfinished) for listed in all_runs] == [
-        ("died", 1, 2, True),
-        ("interrupted", 1, 3, True),
-        ("stopped", 0, 2, True),
-        ("done", 2, 2, False),
-    ]
-    assert all_runs[0].started == all_runs[0].active == datetime(2026, 1, 4, 12, tzinfo=UTC)
-    assert (all_runs[3].study, all_runs[3].title) == ("first", "A study")
-    assert list_runs(tmp_path / "first") == [all_runs[3]]
-
-
 def test_a_run_is_running_only_while_somebody_holds_its_lock(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run", status="running")
     with Store.resume(directory):
@@ -132,11 +111,6 @@ def test_what_cannot_be_read_is_listed_with_the_reason(tmp_path: Path, text: str
         (tmp_path / "odd" / "manifest.json").write_text(text, encoding="latin-1")
     assert reason in problem(tmp_path / "odd")
     assert len(list_runs(tmp_path)) == 1
-
-
-def test_a_root_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="No such file"):
-        list_runs(tmp_path / "nowhere")
 
 
 def test_a_listing_opens_no_plan(tmp_path: Path) -> None:
@@ -236,13 +210,6 @@ def test_attempts_and_parts_are_counted_apart(tmp_path: Path) -> None:
     remove_entries(directory, [*attempts_of(directory), *half_written(directory)])
     assert sorted(path.name for path in (directory / "cells").iterdir()) == ["c000-r00", "c001-r00.missed-1", "notes"]
     assert {path.name for path in directory.iterdir()} == {"cells", "lock", "manifest.json", "plan.jsonl"}
-
-
-def test_a_run_is_removed_whole(tmp_path: Path) -> None:
-    directory = make_run(tmp_path, "run")
-    other = make_run(tmp_path, "other")
-    remove_run(directory)
-    assert list(tmp_path.iterdir()) == [other]
 
 
 def test_links_are_not_followed_out_of_a_run(tmp_path: Path) -> None:

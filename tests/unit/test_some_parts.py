@@ -8,7 +8,6 @@ from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.peers.registry import KnownPeer, Obstacle
 from crosswind.study.design import Study
-from crosswind.study.files import load_study
 from crosswind.study.plan import Plan
 from study_texts import PARTS, study
 
@@ -231,36 +230,6 @@ def test_where_everything_is_installed_all_is_run(monkeypatch: pytest.MonkeyPatc
     assert (parts_of(here), here.left_out) == (["small", "bulk", "browser"], ())
     # What is optional somewhere else does not change what is measured here.
     assert here.digest() == study(f"{PARTS}{BROWSER}[study]\n").digest()
-
-
-@pytest.mark.parametrize("name", ["page-load", "websocket-or-http"])
-@pytest.mark.usefixtures("no_chromium")
-def test_built_in_studies_run_without_a_browser(name: str) -> None:
-    here = load_study(name).on_this_machine()
-    assert "So the parts browser and floor are not run." in here.left_out
-    assert not any("workload.client" in cell.settings for cell in here.cells())
-
-
-@pytest.mark.parametrize(
-    ("missing", "parts", "cells"),
-    [
-        ((), ["as-run", "sizes", "ends", "several-packets"], 68),
-        (("chromium",), ["sizes", "ends"], 24),
-        (("deno",), ["sizes", "ends"], 16),
-        (("chromium", "deno"), ["sizes", "ends"], 12),
-    ],
-)
-def test_the_thesis_runs_with_what_is_installed(
-    missing: tuple[str, ...], parts: list[str], cells: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(KnownPeer, "missing", lambda peer, _transport: NOT_HERE if peer.name in missing else None)
-    here = load_study("thesis").on_this_machine()
-    assert (parts_of(here), len(list(here.cells()))) == (parts, cells)
-    assert [note for note in here.left_out if note.startswith("No cells with")] == (
-        [f"No cells with {' and '.join(missing)}: Chromium is not installed (apt-get install chromium)."]
-        if missing
-        else []
-    )
 
 
 def test_an_optional_peer_that_does_not_exist() -> None:

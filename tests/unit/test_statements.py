@@ -55,10 +55,6 @@ def of_times(*means_ms: float, spread: float = 1.0) -> list[Any]:
     return [cell(index, mean, f"{index}%", spread=spread) for index, mean in enumerate(means_ms)]
 
 
-SAME, DIFFERENT = {"yes": "same"}, {"yes": "different", "inside": False}
-RISES, FALLS = {"yes": "rises", "low": 1, "is_open": True}, {"yes": "falls", "high": 1, "is_open": True}
-
-
 def test_a_model_is_what_the_statistic_is_divided_by() -> None:
     place = path(delay_ns=25 * MS, loss=0.01)
     workload = {"kind": "transfer", "transport": "tcp", "duration_ns": 10**10}
@@ -129,63 +125,6 @@ source = "A paper"
 says = "So it is."
 metric = "rtt"
 """
-
-
-def stored(text: str) -> dict[str, Any]:
-    """The statement of a study, as a plan has it."""
-    study = Study.from_toml(STUDY + text + "\n", name="s")
-    assert Study.from_toml(study.to_toml(), name="s").canonical() == study.canonical()
-    assert study.digest() == Study.from_toml(STUDY.partition("[[")[0], name="s").digest()
-    (statement,) = presentation(study)["asked"]["question"]
-    return statement
-
-
-RATIO = 'scale = "ratio"\nfactor = "path.loss"\n'
-
-
-def test_a_statement_knows_its_cells_and_its_range() -> None:
-    more = 'compare = ["0.05", 0]\nat_least = 0.5\nat_most = "2"\nwhere = { "workload.size" = 50 }'
-    statement = stored(RATIO + more)
-    # delay 0: loss 0 %: cells 0, 1 (1 and 50 bytes), loss 5 %: 2, 3; delay 5 ms: 4 to 7.
-    assert statement["cells"] == [1, 3, 5, 7]
-    assert statement["compare"] == [{"level": "0.05", "cells": [3, 7]}, {"level": "0", "cells": [1, 5]}]
-    assert (statement["low"], statement["high"], statement["scale"]) == (0.5, 2, "ratio")
-    assert stored('at_most = "5ms"')["high"] == 5e6
-    assert stored('scale = "slope"\nfactor = "path.delay"\nat_least = 0\nat_most = "2.5ms"')["low"] == 0
-    margin = stored('yes = "different"\nfactor = "path.loss"\nmargin = "25%"')
-    assert (margin["low"], margin["high"], margin["inside"]) == (0.8, 1.25, False)
-    assert stored('yes = "same"\nfactor = "path.loss"\nmargin = "5ms"')["low"] == -5e6
-    falls = stored('yes = "falls"\nfactor = "path.loss"')
-    assert (falls["low"], falls["high"], falls["is_open"], falls["source"]) == (None, 1, True, "A paper")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('scale = "roughly"', "question[1].scale: "),
-        (RATIO[:16] + "at_least = 1", "question[1].factor: is missing"),
-        (RATIO + "at_least = 1", "question[1].compare: compare has no level, and a comparison takes two"),
-        (RATIO + 'yes = "within"\ncompare = ["0%", "5%"]', "question[1].at_least: within needs at_least"),
-        (RATIO + 'compare = ["0%", "5%"]\nat_most = 1\nmargin = "5%"', "question[1].margin: within has no margin"),
-        (RATIO + 'compare = ["0%", "5%"]\nat_most = "5ms"', 'question[1].at_most: "5ms" is not a bound of this number'),
-        (RATIO + 'compare = ["0%", "5%"]\nat_least = 2\nat_most = 1', "question[1].at_most: at_least 2 is more"),
-        (RATIO + 'compare = ["0%", "5 apples"]\nat_most = 1', 'question[1].compare[2]: "5 apples"'),
-        (RATIO + 'compare = ["0%", "5%"]\nat_most = 1\nwhere = { "path.loss" = "0%" }', "question[1].where: path.loss"),
-        (RATIO + 'compare = ["0%", "5%"]\nat_most = 1\nmodel = "mathis"', "question[1].model: the scale ratio has no"),
-        ('scale = "model"\nat_most = 1', "question[1].model: the scale model needs a model"),
-        ('scale = "value"\nat_most = "5ms"\nfactor = "path.loss"', "question[1].factor: the scale value is of single"),
-        ('scale = "value"\nat_most = "5"', 'question[1].at_most: "5" is not a bound of this number'),
-        ('yes = "rises"\nfactor = "path.loss"\nat_least = 1', "question[1].at_least: rises has no at_least"),
-        ('scale = "slope"\nfactor = "path.family"\nat_most = "1ms"', "question[1].factor: the levels of path.family"),
-        ('yes = "same"\nfactor = "path.loss"', "question[1].margin: whether two levels are the same takes a margin"),
-        ('yes = "rises"\nfactor = "path.los"', 'question[1].factor: "path.los" is not a factor'),
-        ('asks = "Is it so?"\nat_most = "5ms"', "question[1].asks: a statement of a document has says, and no asks"),
-    ],
-)  # fmt: skip
-def test_mistakes_in_a_statement(text: str, message: str) -> None:
-    with pytest.raises(StudyError) as caught:
-        stored(text)
-    assert message in caught.value.message
 
 
 def test_an_unknown_model_of_a_statement_is_refused_before_anything_runs() -> None:

@@ -81,39 +81,6 @@ def questions_of(study: Study, *, of_documents: bool = False) -> list[dict[str, 
     return [question for question in made if bool(question["source"]) is of_documents]
 
 
-def test_the_built_in_studies() -> None:
-    assert NAMES == [
-        "against-itself",
-        "bandwidth-or-delay",
-        "bufferbloat",
-        "bursty-loss",
-        "call-and-upload",
-        "client-profile",
-        "clocks",
-        "competition",
-        "jitter",
-        "latency-by-link",
-        "mathis",
-        "message-size",
-        "mobile",
-        "multiplexing",
-        "outage",
-        "page-load",
-        "pmtud",
-        "queue-size",
-        "queues",
-        "quickstart",
-        "reordering",
-        "rrul",
-        "thesis",
-        "transfer-time-held-out",
-        "transfer-time-model",
-        "transfer-time",
-        "websocket-or-http",
-    ]
-    assert all(title for _, title in builtin_studies())
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_quick_variant_is_smaller_and_takes_less_than_a_minute(name: str) -> None:
     study, quick = shipped(name), shipped(name).quick()
@@ -225,40 +192,6 @@ def test_transfers_of_up_to_1_mb_support_an_interval_of_every_mean() -> None:
             assert mean_shortage(design, repetitions, repetitions * workload_of(whole)["count"]) is None, whole.cell
 
 
-def test_published_times_of_transfers_under_loss() -> None:
-    study = shipped("transfer-time")
-    keys = ("path.delay", "path.rate", "workload.size")
-    numbers = published_in(study)
-    tables = [figure for figure in numbers if " table IV " in figure.source or " table V " in figure.source]
-    assert {figure.levels["path.loss"] for figure in tables} == {"0%"}
-    zero_loss = published("bandwidth-or-delay", *keys)
-    assert {tuple(figure.levels[key] for key in keys): figure.mean for figure in tables} == zero_loss
-    others = [figure for figure in numbers if figure not in tables]
-    keys = ("path.delay", "path.loss", "workload.size")
-    # Table III: 0.069 s, +0.010, +0.060; 0.399 s, +0.501, +1.25. Section IV.C: 0.209 + 0.070 and 0.68 + 2.000 s.
-    assert {tuple(figure.levels[key] for key in keys): (figure.mean, figure.inferred) for figure in others} == {
-        ("15ms", "0%", "15kB"): (0.069, False),
-        ("15ms", "2%", "15kB"): (0.079, True),
-        ("15ms", "5%", "15kB"): (0.129, True),
-        ("15ms", "0%", "256kB"): (0.399, False),
-        ("15ms", "2%", "256kB"): (0.9, True),
-        ("15ms", "5%", "256kB"): (1.649, True),
-        ("50ms", "2%", "15kB"): (0.279, True),
-        ("50ms", "2%", "256kB"): (2.68, True),
-    }
-    assert {figure.levels["path.rate"] for figure in others} == {"6mbit"}
-    table_2, _ = presentation(study)["asked"]["fit"]
-    assert {entry["level"]: (entry["b"], entry["c"]) for entry in table_2["published"]} == {
-        "5k": (0.04, 21),
-        "15k": (0.03, 22),
-        "256k": (0.2, 25.5),
-        "1m": (0.6, 27),
-        "20m": (7, 30.5),
-    }
-    # 5 losses x 4 rates for each size, without delay.
-    assert {len(entry["cells"]) for entry in table_2["published"]} == {20}
-
-
 def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
     fitted = [whole.cell for whole in cells_of("transfer-time")]
     known = {key: {cell.settings[key].text for cell in fitted} for key in ("path.rate", "workload.size")}
@@ -286,35 +219,6 @@ def test_no_cell_with_loss_is_both_fitted_and_held_out() -> None:
         }
 
     assert paths("transfer-time-model").isdisjoint(paths("transfer-time-held-out"))
-
-
-def test_published_times_of_latency_by_link() -> None:
-    figures = published_in(shipped("latency-by-link"))
-    connections = [figure for figure in figures if figure.levels["workload.transport"] != "udp"]
-    keys = ("workload.transport", "path.delay")
-    found = {tuple(figure.levels[key] for key in keys): (figure.mean, figure.sd, figure.ci) for figure in connections}
-    assert found == {
-        ("tcp", "0ms"): (1.9, 3.51, 2.09),
-        ("tcp", "1.5ms"): (10.2, 0.46, 0.27),
-        ("tcp", "5ms"): (29.0, 1.21, 0.72),
-        ("tcp", "15ms"): (88.0, 0.43, 0.31),
-        ("http1", "0ms"): (3.8, 2.04, 1.26),
-        ("http1", "1.5ms"): (14.2, 2.78, 1.72),
-        ("http1", "5ms"): (34.6, 2.5, 1.55),
-        ("http1", "15ms"): (99.9, 0.73, 0.45),
-        ("https1", "0ms"): (4.8, 1.87, 1.12),
-        ("https1", "1.5ms"): (11.6, 0.43, 0.23),
-        ("https1", "5ms"): (32.2, 1.06, 0.62),
-        ("https1", "15ms"): (96.3, 2.48, 1.3),
-    }
-    assert {figure.levels["workload.connection"] for figure in connections} == {"new"}
-    assert {(figure.metric, figure.inferred) for figure in connections} == {("total", False)}
-    others = [figure for figure in figures if figure not in connections]
-    assert {figure.levels["path.delay"]: figure.mean for figure in others} == {
-        "0ms": 1.0, "1.5ms": 4.0, "5ms": 11.0, "15ms": 31.0,
-    }  # fmt: skip
-    assert {(figure.metric, figure.inferred) for figure in others} == {("total", True)}
-    assert {figure.unit for figure in figures} == {"ms"}
 
 
 def test_what_the_notes_of_latency_by_link_say_of_its_tables() -> None:
@@ -439,15 +343,6 @@ def test_pages_are_those_of_the_report() -> None:
         assert path["backend"] == ("direct" if cell.cell.part == "floor" else "tun")
 
 
-def test_multiplexing_and_its_transports() -> None:
-    study = shipped("multiplexing")
-    assert study.factors["path.loss"] == ("0%", "5%", "15%")
-    assert set(study.factors["workload.transport"]) == {
-        "websocket", "webtransport", "http2", "http3", "quic", "socketio-websocket", "socketio-webtransport",
-    }  # fmt: skip
-    assert study.factors["workload.streams"] == ("2", "8")
-
-
 def test_websocket_or_http_on_the_articles_networks() -> None:
     study = shipped("websocket-or-http")
     assert study.factors["path.network"] == ("localhost", "lan", "wan", "hsdpa+")
@@ -502,37 +397,6 @@ def test_mathis_impairs_the_forward_direction_only() -> None:
     figure = published_in(shipped("mathis"))[0]
     assert sum(figure.where.matches(cell.cell) for cell in whole) == 3
     assert (figure.mean, figure.unit) == (94, "Mbit/s")
-
-
-def test_queue_size_has_table_6_and_its_last_row_beside_the_queue_that_it_was() -> None:
-    study = shipped("queue-size")
-    rows = [figure for figure in published_in(study) if not figure.inferred]
-    assert {(figure.levels["path.queue"], figure.levels["path.delay"]): figure.mean for figure in rows} == {
-        ("1p", "15ms"): 15.86, ("10p", "15ms"): 2.66, ("50p", "15ms"): 1.146,
-        ("100p", "15ms"): 0.6342, ("200p", "15ms"): 0.6350, ("500p", "15ms"): 1.1467,
-        ("1p", "50ms"): 43.33, ("10p", "50ms"): 7.013, ("50p", "50ms"): 3.633,
-        ("100p", "50ms"): 1.230, ("200p", "50ms"): 1.231, ("500p", "50ms"): 3.639,
-    }  # fmt: skip
-    again = [figure for figure in published_in(study) if figure.inferred]
-    assert [(figure.levels["path.queue"], figure.mean) for figure in again] == [("50p", 1.1467), ("50p", 3.639)]
-    # Equal within 0.2 %, as the notes say.
-    assert 1.1467 / 1.146 < 1.002 and 3.639 / 3.633 < 1.002
-
-
-def test_bandwidth_or_delay_has_tables_4_and_5_for_either_window() -> None:
-    figures = published("bandwidth-or-delay", "path.delay", "path.rate", "workload.size")
-    table_4 = [0.2310, 1.54, 5.69, 0.2090, 0.68, 1.79, 0.2040, 0.65, 1.75, 0.2040, 0.61, 1.70]
-    table_5 = [0.0900, 1.43, 5.58, 0.0690, 0.542, 1.44, 0.0640, 0.511, 1.15, 0.0640, 0.399, 0.508]
-    levels = [
-        (delay, rate, size)
-        for delay in ("50ms", "15ms")
-        for rate in ("1.5mbit", "6mbit", "15mbit", "25mbit")
-        for size in ("15kB", "256kB", "1MB")
-    ]
-    assert figures == dict(zip(levels, table_4 + table_5, strict=True))
-    study = shipped("bandwidth-or-delay")
-    cells = list(study.cells())
-    assert all(sum(figure.where.matches(cell) for cell in cells) == 2 for figure in published_in(study))
 
 
 def test_no_queue_can_drop_in_transfers_without_loss() -> None:

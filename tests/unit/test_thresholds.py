@@ -9,14 +9,9 @@ import pytest
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.findings.pipeline import analyse
-from crosswind.findings.threshold.judge import judge_thresholds
-from crosswind.findings.threshold.result import ThresholdResult
-from crosswind.findings.threshold.show import threshold_table
 from crosswind.report.junit import junit_text
-from crosswind.report.run_page import render as render_html
 from crosswind.study.design import Study
-from records import MS, context_of, echoes, record, run, runs
-from screens import render
+from records import MS, echoes, record, run, runs
 from study_texts import PARTS, study
 
 GRID = '[path]\nloss = ["0%", "2%"]\n[workload]\nkind = "echo"\ntransport = ["tcp", "udp"]\n'
@@ -115,57 +110,7 @@ def cell(index: int, mean_ms: float, *, spread: float = 1.0, lost: int = 0) -> l
     return runs(index, tables, {"path.loss": f"{index}%"})
 
 
-def verdict_of(text: str, *cells: list[Any]) -> ThresholdResult:
-    limit = asked(text) | {"cells": list(range(len(cells)))}
-    kept = record(*(one for own in cells for one in own), thresholds=[limit])
-    (judged,) = judge_thresholds(context_of(kept))
-    return judged
-
-
-def test_how_many_more_repetitions_would_tell() -> None:
-    (near,) = verdict_of("mean(rtt) > 20ms", cell(0, 20.1)).cells
-    (nearer,) = verdict_of("mean(rtt) > 20ms", cell(0, 20.05)).cells
-    assert near.verdict == nearer.verdict == "inconclusive"
-    assert near.needed is not None
-    assert nearer.needed is not None
-    assert nearer.needed > near.needed
-    # Studies of so many repetitions, whose truth is what the eight show.
-    chance, told, studies = np.random.default_rng(3), 0, 25
-    spread, value = 20.1 * MS * float(np.std(SPREAD, ddof=1)), near.value.value
-    assert value is not None
-    for _ in range(studies):
-        rtts = chance.normal(value, spread, 8 + near.needed)
-        told += verdict_of("mean(rtt) > 20ms", runs(0, [echoes([round(rtt)] * 3) for rtt in rtts])).verdict == "fail"
-    # 20 are promised; 12 or fewer have a probability of 0.04 %.
-    assert told > 12
-
-
 # --- where it is shown ------------------------------------------------------------------------------------------------
-
-
-def result_of(*texts: str) -> Any:
-    limits = [asked(text) | {"cells": [0, 1]} for text in texts]
-    return record(*cell(0, 15), *cell(1, 25), thresholds=limits)
-
-
-def test_a_report_says_it_first_and_has_a_row_for_each_cell() -> None:
-    whole = result_of("mean(rtt) > 20ms", "mean(rtt) > 30ms")
-    result = analyse(whole)
-    sentences = [one.sentence for one in result.of(ThresholdResult)]
-    assert sentences[0].startswith("Fail: fail if mean(rtt) > 20ms: mean round-trip time is 25.0")
-    assert sentences[0].endswith("8 repetitions (loss 1%) (of 2 cells 1 pass, 1 fail).")
-    assert sentences[1].startswith("Pass: ")
-    table = threshold_table(result)
-    assert table is not None
-    assert [row[:3] for row in table.rows] == [
-        ["Pass", "mean(rtt) > 20ms", "loss 0%"], ["Fail", "mean(rtt) > 20ms", "loss 1%"],
-        ["Pass", "mean(rtt) > 30ms", "loss 0%"], ["Pass", "mean(rtt) > 30ms", "loss 1%"],
-    ]  # fmt: skip
-    page = render_html(whole, result)
-    assert '<div class="banner bad">Fail: fail if mean(rtt) &gt; 20ms' in page
-    assert '<div class="banner good">Pass: fail if mean(rtt) &gt; 30ms' in page
-    text = render(result, width=200)
-    assert text.index("Fail: fail if") < text.index("2 cells, 16 repetitions")
 
 
 def test_junit_has_a_case_for_each_cell_and_each_cell_of_each_threshold() -> None:

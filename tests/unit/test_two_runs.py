@@ -20,15 +20,11 @@ from crosswind.catalog.metrics import METRICS, Metric
 from crosswind.catalog.path_effect import DirectionEffect, PathEffect
 from crosswind.cell.record import CellRun
 from crosswind.cli import main
-from crosswind.decisions.families import CONDITIONS
-from crosswind.decisions.judge import judge
 from crosswind.report.html import render
 from crosswind.report.junit import junit_text
 from crosswind.report.text.two_runs import change_text, notes_on, units_text, verdict_text
 from crosswind.report.two_runs import page_of
-from crosswind.stats.differences import Side, difference, ratio
 from crosswind.stats.estimate import TooFewSamples
-from crosswind.stats.repetitions import Repetitions
 from crosswind.text.quantities import RATE, RPM
 from echo_cells import BASE_MS, exact, parameters, repetitions
 from records import MS, echoes, record, run, table
@@ -378,25 +374,6 @@ def transfers_at(rate_bps: float):
         1, connection=[0], intended_ns=[0], sent_ns=[0], received_ns=[8000 * MS], connect_ns=[MS],
         received_bytes=[round(rate_bps)], wire_ns=[8000 * MS], outcome=["ok"],
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("units", [3, 20])
-@pytest.mark.parametrize("amount", ["5%", "0.8ms"])
-def test_a_condition_at_its_amount_is_shown_in_at_most_5_percent(amount: str, units: int) -> None:
-    """Four cells whose truth is the amount itself: one wrong "fail" among all of them is what may happen in 5 %."""
-    random, condition = np.random.default_rng(units), read_condition(f"mean(rtt) worse by {amount}")
-    trials, wrong = 2000, 0
-    for _ in range(trials):
-        numbers = []
-        for _ in range(4):
-            base = 16 + random.normal(0, 1, units)
-            after = (base * 1.05 if condition.is_ratio else base + 0.8) + random.normal(0, 0.3, units)
-            sides = Side(Repetitions.of(base * MS)), Side(Repetitions.of(after * MS))
-            effect = (ratio if condition.is_ratio else difference)(*sides)
-            numbers.append(condition.number(effect, size=1.0))
-        wrong += judge([numbers], CONDITIONS)[0].verdict == "no"
-    # 5 % and four standard deviations of the binomial.
-    assert wrong / trials <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / trials)
 
 
 @pytest.mark.parametrize(
