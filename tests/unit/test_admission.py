@@ -60,23 +60,6 @@ def only_start(admission: Admission) -> Admitted:
 # Order and capacity
 
 
-def test_light_cells_start_together_in_the_order_of_the_plan() -> None:
-    admission = Admission([planned(cell) for cell in (3, 1, 2, 0)], processors=2)
-    assert len(admission) == 4
-    assert start_all(admission, []) == ["c3-r0", "c1-r0", "c2-r0", "c0-r0"]
-    assert len(admission) == 0
-
-
-def test_no_more_than_the_limit_at_once() -> None:
-    admission = Admission([planned(cell) for cell in range(5)], processors=2)
-    running: list[PlannedCell] = []
-    assert start_all(admission, running, limit=3) == ["c0-r0", "c1-r0", "c2-r0"]
-    assert start_all(admission, running, limit=3) == []
-    del running[1]
-    assert start_all(admission, running, limit=3) == ["c3-r0"]
-    assert start_all(admission, running[:1], limit=1) == []
-
-
 def test_loads_fill_half_of_the_processors() -> None:
     # 0.25 is not heavy; of four processors two may be busy, which is eight of these, exact in float64.
     admission = Admission([planned(cell, HEAVY) for cell in range(10)], processors=4)
@@ -127,18 +110,6 @@ def test_an_admitted_cell_knows_how_many_may_run_beside_it() -> None:
 
 
 # Heavy cells
-
-
-def test_heavy_cells_run_last_and_alone() -> None:
-    loads = (1.0, LIGHT, 0.26, LIGHT)
-    admission = Admission([planned(cell, load) for cell, load in enumerate(loads)], processors=64)
-    running: list[PlannedCell] = []
-    assert start_all(admission, running) == ["c1-r0", "c3-r0"]
-    del running[0]
-    assert start_all(admission, running) == []
-    assert start_all(admission, []) == ["c0-r0!"]
-    assert start_all(admission, []) == ["c2-r0!"]
-    assert len(admission) == 0
 
 
 def test_nothing_starts_beside_one_that_must_be_alone() -> None:
@@ -207,21 +178,6 @@ def test_all_three_threads_count() -> None:
 # Fixed by hand
 
 
-def test_a_number_of_jobs_ignores_loads_and_limit() -> None:
-    loads = (1.0, 2.0, LIGHT, 1.0)
-    admission = Admission([planned(cell, load) for cell, load in enumerate(loads)], processors=1, jobs=3)
-    running: list[PlannedCell] = []
-    assert start_all(admission, running, limit=1) == ["c0-r0", "c1-r0", "c2-r0"]
-    del running[0]
-    assert start_all(admission, running, limit=1) == ["c3-r0"]
-
-
-def test_one_at_a_time_keeps_the_order_of_the_plan() -> None:
-    loads = (1.0, LIGHT, 1.0, LIGHT)
-    admission = Admission([planned(cell, load) for cell, load in enumerate(loads)], processors=4, jobs=1)
-    assert [start_all(admission, []) for _ in loads] == [["c0-r0!"], ["c1-r0!"], ["c2-r0!"], ["c3-r0!"]]
-
-
 def test_one_at_a_time_keeps_that_order_in_a_later_session() -> None:
     plan = [planned(cell) for cell in range(3)]
     admission = Admission(plan, processors=4, jobs=1)
@@ -242,16 +198,6 @@ def test_what_missed_its_budget_goes_to_the_end() -> None:
     assert admission.handle_budget_missed(plan[0], alone=False)
     assert admission.attempts(plan[0]) == 1
     assert start_all(admission, []) == ["c2-r0", "c3-r0", "c0-r0"]
-
-
-def test_before_anything_kept_its_budget_a_miss_goes_to_the_end_too() -> None:
-    plan = [planned(cell) for cell in range(4)]
-    admission = Admission(plan, processors=2)
-    running: list[PlannedCell] = []
-    start_all(admission, running, limit=2)
-    assert admission.handle_budget_missed(plan[0], alone=False)
-    assert len(admission) == 3
-    assert start_all(admission, running[1:]) == ["c2-r0", "c3-r0", "c0-r0"]
 
 
 def test_the_last_attempt_is_alone_and_counts() -> None:
@@ -309,16 +255,6 @@ def test_when_no_cell_keeps_the_budget_some_are_tried_alone_once_nothing_runs() 
     assert start_all(admission, []) == ["c0-r0!"]
 
 
-def test_three_cells_that_miss_it_alone_show_that_none_can_keep_it() -> None:
-    admission, plan = all_missed(5)
-    for item in plan[:3]:
-        assert admission.unattainable == []
-        assert start_all(admission, []) == [item.key + "!"]
-        assert not admission.handle_budget_missed(item, alone=True)
-    assert admission.unattainable == plan[:3]
-    assert len(admission) == 2
-
-
 def test_it_takes_three_cells_and_not_three_repetitions() -> None:
     plan = [planned(cell, repetition=repetition) for cell in range(3) for repetition in range(2)]
     admission = Admission(plan, processors=2)
@@ -363,19 +299,6 @@ def test_a_cell_that_keeps_it_alone_shows_that_it_can_be_kept() -> None:
     assert [start_all(admission, []) for _ in plan[3:]] == [["c3-r0!"], ["c4-r0!"], ["c5-r0!"]]
     assert not any(admission.handle_budget_missed(item, alone=True) for item in plan[3:])
     assert admission.unattainable == []
-
-
-def test_a_budget_that_was_kept_in_an_earlier_session_can_be_kept() -> None:
-    plan = [planned(cell) for cell in range(4)]
-    admission = Admission(plan, processors=2)
-    admission.handle_budget_kept()
-    for _ in range(ATTEMPTS - 1):
-        start_all(admission, [])
-        assert all(admission.handle_budget_missed(item, alone=False) for item in plan)
-    for item in plan:
-        assert only_start(admission) == Admitted(item, beside=0)
-        assert not admission.handle_budget_missed(item, alone=True)
-    assert (admission.unattainable, len(admission)) == ([], 0)
 
 
 # What always holds

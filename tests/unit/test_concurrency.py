@@ -82,11 +82,6 @@ def test_a_limit_does_not_grow_before_half_of_the_cells_have_reported() -> None:
         assert limit.value == value
 
 
-def test_it_never_begins_with_more_than_there_are() -> None:
-    assert limit_of(largest=3).value == 3
-    assert limit_of(largest=0).value == 1
-
-
 def test_it_doubles_every_other_window_up_to_the_largest() -> None:
     assert values(limit_of(first=16, largest=100), *[GOOD] * 8) == [32, 32, 64, 64, 100, 100, 100, 100]
     limit = limit_of()
@@ -108,12 +103,6 @@ def test_the_first_strain_ends_doubling_for_good() -> None:
     ]
 
 
-def test_growth_by_steps_stops_at_the_largest() -> None:
-    limit = limit_of(first=100, largest=100)
-    values(limit, STRAINED, *[GOOD] * 40)
-    assert limit.value == 100
-
-
 def test_it_shrinks_to_a_share_of_what_runs_and_not_of_what_may() -> None:
     limit = limit_of(first=100)
     limit.handle_window(STRAINED, running=40)
@@ -121,13 +110,6 @@ def test_it_shrinks_to_a_share_of_what_runs_and_not_of_what_may() -> None:
     limit = limit_of(first=100)
     limit.handle_window(STRAINED, running=1000)
     assert limit.value == 70  # Others than these cells are none of its.
-
-
-def test_it_never_shrinks_below_one_cell() -> None:
-    limit = limit_of(first=2)
-    assert values(limit, *[STRAINED] * 9) == [1] * 9
-    limit.handle_window(STRAINED, running=0)
-    assert limit.value == 1
 
 
 def test_strain_right_after_a_cut_waits_until_the_cut_shows() -> None:

@@ -17,36 +17,12 @@ from runs import echo_samples, planned_cell
 from sessions import AFFINITY, Log, missing, session
 
 
-def test_cells_run_one_after_another_in_the_plans_order(fake_cell: FakeCell, tmp_path: Path) -> None:
-    log = Log()
-    scheduler = session(tmp_path / "run", fake_cell(GOOD_END + "start(); finish()"), log, cells=2)
-    assert scheduler.run() is Status.DONE
-    assert log.lines == ["run 2/2", "start c000-r00", "end c000-r00 ok", "start c001-r00", "end c001-r00 ok", "over"]
-    assert Store.read(tmp_path / "run").manifest.status is Status.DONE
-
-
 def test_a_cell_is_told_where_to_write(fake_cell: FakeCell, tmp_path: Path) -> None:
     body = GOOD_END + "open(cell['output']['directory'] + '/proof', 'w').write('x'); start(); finish()"
     session(tmp_path / "run", fake_cell(body), Log(), cells=1).run()
     assert (tmp_path / "run" / "cells" / "c000-r00" / "proof").exists()
     result = json.loads((tmp_path / "run" / "cells" / "c000-r00" / "result.json").read_text(encoding="utf-8"))
     assert result["parameters"] == planned_cell(0).parameters
-
-
-def test_a_failing_cell_is_data_and_the_rest_runs(fake_cell: FakeCell, tmp_path: Path) -> None:
-    body = GOOD_END + "start()\nif '/c001' in cell['output']['directory']: os.kill(os.getpid(), 9)\nfinish()"
-    log = Log()
-    assert session(tmp_path / "run", fake_cell(body), log).run() is Status.DONE
-    assert [line for line in log.lines if line.startswith("end")] == [
-        "end c000-r00 ok",
-        "end c001-r00 killed",
-        "end c002-r00 ok",
-    ]
-    store = Store.read(tmp_path / "run")
-    assert missing(store) == ["c001-r00"]
-    failure = store.results()["c001-r00"].failure
-    assert failure is not None
-    assert record_of(store).cells[1].failure == failure
 
 
 def test_what_a_failed_cell_left_is_no_measurement(fake_cell: FakeCell, tmp_path: Path) -> None:

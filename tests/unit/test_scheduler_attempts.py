@@ -12,15 +12,13 @@ from conftest import GOOD_END
 from crosswind.cell.events import Progress, Ready
 from crosswind.errors import EngineError
 from crosswind.execution.processors import Processors
-from crosswind.execution.scheduler import Scheduler
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
 from crosswind.store.record import record_of
 from crosswind.study.design import Study
 from fixture_types import FakeCell
-from runs import new_run
-from sessions import FIRST, GATED, Crowd, Log, light, missing, result, session
+from sessions import GATED, Crowd, Log, missing, result, session
 
 
 def missed(store: Store, key: str) -> int:
@@ -65,14 +63,6 @@ def test_a_repetition_that_missed_its_budget_is_run_again_later(fake_cell: FakeC
         ("c000-r00", True),
         ("c001-r00", True),
     ]
-
-
-def test_the_third_attempt_counts_whatever_it_is(fake_cell: FakeCell, tmp_path: Path) -> None:
-    log = Log()
-    assert session(tmp_path / "run", fake_cell(LATE_END + "start(); end(False)"), log, cells=1).run() is Status.DONE
-    assert log.lines.count("start c000-r00") == 3
-    store = Store.read(tmp_path / "run")
-    assert (missed(store, "c000-r00"), missing(store)) == (2, [])
 
 
 def test_a_missed_attempt_is_stored_aside_with_its_company(fake_cell: FakeCell, tmp_path: Path) -> None:
@@ -145,21 +135,6 @@ def test_the_hint_names_the_keys_of_the_budget_that_are_missed(
     assert written == options
     # Each is a key that a study takes.
     Study.adhoc("connect", {f"budget.{key}": value for key, value in written.items()})
-
-
-def test_without_hope_side_by_side_three_are_tried_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
-    log = Crowd(tmp_path, together=FIRST)
-    body = GATED + LATE_END + "begin(); wait_for('together'); end(False)"
-    with pytest.raises(EngineError, match="not even alone"):
-        Scheduler(new_run(tmp_path / "run", plan=light(FIRST)), fake_cell(body), [log]).run()
-    store = Store.read(tmp_path / "run")
-    results = store.results()
-    assert len(results) == 3
-    # One that ends well before the others is run again beside them, and then a third time.
-    assert {stored.beside for stored in results.values()} == {0}
-    assert {stored.attempt for stored in results.values()} <= {2, 3}
-    first = [result(tmp_path / "run", f"c{number:03d}-r00.missed-1") for number in range(FIRST)]
-    assert {(stored["attempt"], stored["beside"]) for stored in first} == {(1, FIRST - 1)}
 
 
 def test_one_cell_that_kept_it_in_an_earlier_session_is_hope_enough(fake_cell: FakeCell, tmp_path: Path) -> None:
