@@ -41,6 +41,19 @@ def missing(what: str) -> None:
     pytest.skip(what)
 
 
+LONGEST = (
+    "scratch/test_adding.py", "virtual/test_test_runners.py", "virtual/test_ui_keyboard.py", "linux/test_two_hosts.py",
+    "unit/test_odd_command_lines.py", "virtual/test_ci_examples.py",
+)  # fmt: skip
+"""Files of the tests that take longest."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Has the longest run first, so that no worker is left with one of them when the others have nothing to do."""
+    items.sort(key=lambda item: not str(item.path).endswith(LONGEST))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says at the end what was not tested, and why."""
     skipped = (report.longrepr for report in terminalreporter.getreports("skipped"))

@@ -33,6 +33,8 @@ DEADLINE_S = 30.0
 """Of a command that should refuse what it was given at once. Generous, for busy machines."""
 SERVING = frozenset({"live", "serve", "ui", "shell"})
 """Commands that last until they are told to end, where they take what they are given."""
+SERVED_S = 1.0
+"""How long these are waited for, unless they should refuse."""
 NOT_CALLED = frozenset({"browser", "kernel"})
 """Commands that install: nothing but their help is asked for."""
 
@@ -175,7 +177,8 @@ def _in_a_child(odd: Odd, home: Path) -> tuple[int | None, str, str]:
         _become(odd, home, out_of_child, err_of_child)
     os.close(out_of_child)
     os.close(err_of_child)
-    said = _read_both(out, err, time.monotonic() + (3 if odd.arguments[0] in SERVING else DEADLINE_S))
+    serves = odd.arguments[0] in SERVING and not odd.refused
+    said = _read_both(out, err, time.monotonic() + (SERVED_S if serves else DEADLINE_S))
     if said is None:
         os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -3,9 +3,6 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +12,6 @@ import pytest
 import crosswind as api
 from cell_events import FINISHED, finished
 from command_lines import ECHO
-from conftest import ROOT
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.result import Finished
 from crosswind.errors import CrosswindError, DiskError, StoreError, UsageError
@@ -27,7 +23,7 @@ from crosswind.store.directory import Store
 from crosswind.store.listing import ListedRun, list_runs
 from crosswind.store.manifest import Status
 from crosswind.store.plan import PlannedCell
-from e2e_cli import ANY_FIDELITY
+from e2e_cli import ANY_FIDELITY, Cli
 from linux.lab import wait_until
 from objects.conftest import KEY, S3, SECRET, Machines
 from runs import cell_result, echo_samples, new_run, plan_of
@@ -327,41 +323,20 @@ def go_on(fake_cell: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.
     yield go_on
 
 
-def crosswind(*words: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, "-m", "crosswind", *words], capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
 def test_a_killed_run_goes_on_and_every_command_takes_its_address(
-    s3: S3, go_on: Path, machines: Machines, tmp_path: Path
+    s3: S3, go_on: Path, machines: Machines, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    started = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "crosswind",
-            *ECHO,
-            *ANY_FIDELITY,
-            "--clock",
-            "real",
-            "--output",
-            ADDRESS,
-            "--jobs",
-            "2",
-        ],
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        cwd=ROOT,
-    )
+    crosswind = Cli(tmp_path, capfd)
+    started = crosswind.start(*ECHO, *ANY_FIDELITY, "--clock", "real", "--output", ADDRESS, "--jobs", "2")
     wait_until(lambda: "cells/c000-r00/result.json" in s3.files(PLACE))
-    started.send_signal(signal.SIGKILL)
-    started.wait()
+    started.kill()
+    crosswind.end(started)
     go_on.touch()
-    status, out, err = crosswind("runs", "s3://runs/studies", "--json")
-    (listed,) = json.loads(out)["runs"]
-    assert (listed["directory"], listed["status"], listed["done"]) == (ADDRESS, "died", 1), err
-    status, out, err = crosswind("run", "--resume", ADDRESS)
-    assert f"run:    {ADDRESS}" in err, err
+    ended = crosswind("runs", "s3://runs/studies", "--json")
+    (listed,) = ended.json["runs"]
+    assert (listed["directory"], listed["status"], listed["done"]) == (ADDRESS, "died", 1), ended.err
+    ended = crosswind("run", "--resume", ADDRESS)
+    assert f"run:    {ADDRESS}" in ended.err, ended.err
     assert "report.html" in s3.files(PLACE)
     machines.go_to("b")
     crate = tmp_path / "run.zip"
@@ -369,16 +344,16 @@ def test_a_killed_run_goes_on_and_every_command_takes_its_address(
         ["report", ADDRESS], ["verify", ADDRESS, "--files"], ["export", ADDRESS, "--ro-crate", str(crate)],
         ["runs", ADDRESS, "--details"],
     ):  # fmt: skip
-        status, out, err = crosswind(*words)
-        assert status == 0, (words, out, err)
-        assert not any(secret in out + err for secret in (SECRET, KEY))
+        ended = crosswind(*words)
+        assert ended.status == 0, (words, ended)
+        assert not any(secret in ended.out + ended.err for secret in (SECRET, KEY))
     shutil.unpack_archive(crate, tmp_path / "unpacked")
-    status, out, err = crosswind("compare", ADDRESS, str(tmp_path / "unpacked"))
-    assert status == 0, err
+    ended = crosswind("compare", ADDRESS, str(tmp_path / "unpacked"))
+    assert ended.status == 0, ended.err
     assert SECRET.encode() not in b"".join(
         path.read_bytes() for path in (s3.root / "runs").rglob("*") if path.is_file()
     )
-    status, out, err = crosswind("clean", ADDRESS, "--yes")
-    assert (status, s3.files(PLACE)) == (0, set()), err
-    status, out, err = crosswind("report", ADDRESS)
-    assert (status, err.splitlines()[0]) == (2, f"error: {ADDRESS} is not a run: it has no manifest.json")
+    ended = crosswind("clean", ADDRESS, "--yes")
+    assert (ended.status, s3.files(PLACE)) == (0, set()), ended.err
+    ended = crosswind("report", ADDRESS)
+    assert (ended.status, ended.err.splitlines()[0]) == (2, f"error: {ADDRESS} is not a run: it has no manifest.json")
