@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from linux.lab import DEADLINE_NS, Ended, Lab, Object, cell_of, ms, next_event, wait_until
+from small_disks import mounted_disk
 
 ECHO: Object = {"kind": "echo", "transport": "tcp", "messages": 5}
 FILES = {"samples.arrow", "packets.arrow", "client.pcapng", "server.pcapng"}
@@ -27,42 +28,11 @@ def assert_refused(ended: Ended, status: int, kind: str, *words: str) -> None:
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        (cell_of(ECHO, forward={"loss": 1.01}), ("loss 1.01", "0 and 1")),
-        (cell_of(ECHO, forward={"loss": -0.01}), ("loss -0.01",)),
-        (cell_of(ECHO, forward={"delay_ns": -1}), ("-1",)),
         (cell_of(ECHO, forward={"delay_ns": 1.5}), ("1.5",)),
-        (cell_of(ECHO, reverse={"rate_bps": 0}), ("rate_bps lets nothing pass",)),
-        (cell_of(ECHO, forward={"queue": {"packets": 5}}), ("queue",)),
         (cell_of(ECHO, forward={"rate_bps": 1000, "queue": {"packets": 5, "bytes": 5}}), ()),
-        (cell_of(ECHO, forward={"los": 0.1}), ("path.forward.los is not a known key",)),
-        (cell_of(ECHO, pathh={}), ("pathh is not a known key",)),
         (cell_of(ECHO, host={"congestion": "reno"}), ("host.congestion is not a known key",)),
-        (cell_of({**ECHO, "sizes": 5}), ("workload.sizes is not a known key",)),
-        (cell_of(ECHO, output={"packet": True}), ("output.packet is not a known key",)),
-        (cell_of(ECHO, family="ipv5"), ("ipv5",)),
-        (cell_of(ECHO, mtu_bytes=575), ("mtu_bytes 575", "576")),
-        (cell_of(ECHO, mtu_bytes=1279, family="ipv6"), ("mtu_bytes 1279", "1280")),
-        (cell_of(ECHO, backend="direct", forward={"loss": 0.1}), ("direct",)),
-        (cell_of({**ECHO, "transport": "udp", "size_bytes": 65_508}), ("65508", "65507")),
         (cell_of({**ECHO, "transport": "udp", "size_bytes": 65_528}, family="ipv6"), ("65528", "65527")),
-        (cell_of({**ECHO, "size_bytes": 0}), ("size_bytes 0",)),
-        (cell_of({**ECHO, "messages": 0}), ("messages 0",)),
-        (cell_of({**ECHO, "connections": 0}), ("connections 0",)),
-        (cell_of({**ECHO, "mode": "open"}), ("rate_per_s",)),
-        (cell_of({**ECHO, "mode": "open", "rate_per_s": -5}), ("rate_per_s -5",)),
-        (cell_of({**ECHO, "transport": "smoke"}), ("smoke",)),
-        (cell_of({"kind": "dance"}), ("dance",)),
-        (cell_of({"kind": "transfer", "transport": "udp", "size_bytes": 5}), ("udp cannot do transfer",)),
-        (cell_of({"kind": "transfer", "transport": "tcp"}), ("size_bytes is missing",)),
-        (cell_of({"kind": "program", "client": []}), ("empty",)),
-        (cell_of(ECHO, deadline_ns=0), ("deadline_ns 0",)),
-        (cell_of(ECHO, output={"packets": True}), ("output.directory",)),
-        (cell_of(ECHO, output={"directory": "/nowhere/at/all"}), ("/nowhere/at/all", "not a directory")),
-        ({**cell_of(ECHO), "schema": "crosswind.cell/2"}, ("crosswind.cell/2",)),
-        ({"schema": "crosswind.cell/1"}, ("workload",)),
         ("", ()),
-        ("{", ()),
-        ("[]", ()),
         (json.dumps(cell_of(ECHO)) + "x", ()),
         (b'{"schema": "\xff\xfe"}', ("UTF-8",)),
         ("[" * 5000, ()),
@@ -139,14 +109,8 @@ def test_a_deadline_ends_a_cell_that_is_not_done(lab: Lab, workload: Object) -> 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 kB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode != 0:
-        pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    with mounted_disk(tmp_path / "disk", "64k") as place:
+        yield place
 
 
 @pytest.mark.parametrize("what", ["packets", "capture"])

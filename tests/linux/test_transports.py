@@ -201,31 +201,6 @@ def test_a_datagram_over_the_limit_is_refused_with_the_limit(lab: Lab, transport
     assert set(ended.samples()["outcome"]) == {"ok"}
 
 
-@pytest.mark.parametrize(
-    ("workload", "expected"),
-    [
-        ({"kind": "transfer", "transport": "quic-datagram", "size_bytes": 1}, "quic-datagram cannot do transfer"),
-        ({"kind": "connect", "transport": "udp"}, "udp cannot do connect"),
-        ({"kind": "page", "transport": "websocket"}, "transports that can: http1, https1, h2c, http2, http3"),
-        ({"kind": "page", "transport": "http2", "connections": 6}, "http2 shares one"),
-        ({"kind": "echo", "transport": "tcp", "payload": "text"}, "tcp has only bytes"),
-        ({"kind": "echo", "transport": "tcp", "stream": "new"}, "tcp has no streams to choose"),
-        ({"kind": "connect", "transport": "http1", "resumption": "session"}, "http1 has no sessions"),
-        ({"kind": "connect", "transport": "wss", "resumption": "0-rtt"}, "wss sends no data before its handshake"),
-        ({"kind": "echo", "transport": "tls", "resumption": "session"}, "set connection to new"),
-        ({"kind": "connect", "transport": "websocket", "polling": True}, "websocket has no polling"),
-        ({"kind": "multiplex", "transport": "quic", "size_bytes": 2000}, "2000 is not between 8 and 1000"),
-        ({"kind": "multiplex", "transport": "quic", "streams": 101}, "101 is not between 1 and 100"),
-        (
-            {"kind": "echo", "transport": "tcp", "direction": "upload", "mode": "open", "rate_per_s": 1},
-            "use a closed loop",
-        ),
-    ],
-)  # fmt: skip
-def test_what_a_transport_cannot_do_is_said_before_anything_runs(lab: Lab, workload: Object, expected: str) -> None:
-    assert expected in refused(lab, workload)
-
-
 # --- what else is written -------------------------------------------------------------------------------------------
 
 

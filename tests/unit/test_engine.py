@@ -62,10 +62,7 @@ def test_a_good_cell_gives_its_events_and_its_result(fake_cell: FakeCell) -> Non
         ("start(); os.kill(os.getpid(), signal.SIGSEGV)", "killed", "SIGSEGV"),
         ("start(); finish(); os.kill(os.getpid(), signal.SIGKILL)", "killed", "SIGKILL"),
         ("start(); print('panic: garbage', flush=True)", "protocol", "not JSON: 'panic: garbage'"),
-        ("start(); print('[1]', flush=True)", "protocol", "not an event"),
         ("start(); say(event='ready')", "protocol", "its event 'ready' lacks setup_ns"),
-        ("start(); finish(cpu={'client_ns': 1})", "protocol", "its event 'finished' lacks cpu.server_ns"),
-        ("say(event='started', schema='crosswind.event/2')", "protocol", "schema 'crosswind.event/2'"),
         ("start(); say(event='finished', schema='crosswind.cell-result/9')", "protocol", "crosswind.cell-result/9"),
         ("say(event='ready', setup_ns=1)", "protocol", "first event is 'ready'"),
         ("start()", "protocol", "ended with status 0 and printed neither a result nor an error"),
@@ -73,7 +70,6 @@ def test_a_good_cell_gives_its_events_and_its_result(fake_cell: FakeCell) -> Non
         ("start(); sys.stderr.write('the reason'); sys.exit(3)", "protocol", "on its standard error: the reason"),
         ("start(); say(event='error', kind='host', message='no', hint='do'); sys.exit(1)", "host", "no"),
         ("start(); os.write(1, b'x' * 3_000_000)", "protocol", "a line of more than"),
-        ("start(); os.write(1, b'\\xff\\xfe\\n')", "protocol", "not JSON"),
     ],
 )
 def test_a_bad_cell_is_a_failure_and_not_a_crash(fake_cell: FakeCell, body: str, kind: str, message: str) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, requires, requires_binary
-from linux.lab import wait_until
-from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel
 from virtual.everyone import NOBODY, Everyone
 
@@ -103,45 +100,3 @@ def test_a_program_that_is_there_and_not_in_a_guest() -> None:
     finally:
         with_program.unlink()
     assert_refused(ran, 1, f"cannot start {with_program}", "outside of /dev, /proc, /run and /sys")
-
-
-def test_ten_gigabytes_have_a_forecast_of_their_wall_time() -> None:
-    transfer = ["transfer", "--size", "10GB", "--rate", "100Mbit/s", "--delay", "10ms"]
-    ran = run(*CROSSWIND, "plan", *transfer, "--clock", "virtual")
-    assert ran.returncode == 0, ran.stderr
-    (line,) = [line for line in ran.stdout.splitlines() if line.startswith("in virtual time")]
-    # 10 GB in packets of 1448 bytes, acknowledged by half as many, of 5 us each.
-    packets = 1.5 * 10e9 / 1448
-    seconds = float(line.split(" in about ")[1].split(" s")[0])
-    assert 0.5 * packets * 5e-6 <= seconds <= 2 * packets * 5e-6
-
-
-def test_ctrl_c_ends_everything_and_the_run_can_go_on(tmp_path: Path) -> None:
-    requires_kernel()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1"}
-    place = str(tmp_path / "run")
-    transfer = [
-        *CROSSWIND,
-        "run",
-        "transfer",
-        "--size",
-        "10GB",
-        "--repetitions",
-        "1",
-        "--clock",
-        "virtual",
-        "--output",
-        place,
-    ]
-    process = subprocess.Popen(
-        [sys.executable, *transfer], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    # The template, the guest, its first process and crosswind-cell.
-    wait_until(lambda: len(descendants_of(process.pid)) >= 4)
-    everything = descendants_of(process.pid)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "interrupted: 0 of 1 repetitions are kept in " in said
-    assert f"crosswind run --resume {place}" in said
-    assert not any(map(is_running, everything))

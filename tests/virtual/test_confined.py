@@ -1,7 +1,6 @@
 """What a guest takes of its host: no privilege, but ptrace, /proc and memory; and what is said where one is missing."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,14 +94,3 @@ def test_in_a_container_auto_is_virtual_time_and_doctor_says_that_cells_can_run(
     ran = everyone.run(container, "-m", "crosswind", "run", *ECHO, "--output", "run")
     assert ran.returncode == 0, ran.stderr
     assert "Clock: virtual" in ran.stdout
-
-
-def test_without_a_kernel_both_clocks_are_named(everyone: Everyone) -> None:
-    everyone = replace(everyone, kernels=everyone.home / "none")
-    container = [*NOBODY, *everyone.under("container")]
-    ran = everyone.run(container, "-m", "crosswind", "run", *ECHO, "--output", "run")
-    assert ran.returncode == 1
-    assert "error: cells can run neither on the machine's clock (cannot make a user namespace: " in ran.stderr
-    assert "nor in virtual time (there is no kernel of virtual time in " in ran.stderr
-    assert "hint: for the machine's clock: run with sudo" in ran.stderr
-    assert "For virtual time: `crosswind kernel install crosswind_kernel-" in ran.stderr

@@ -45,14 +45,6 @@ def test_slow_start_doubles_what_is_sent_in_every_round_trip(
     assert last_ns <= took_ns <= last_ns + ADDED_NS
 
 
-@pytest.mark.parametrize("direction", ["upload", "download"])
-def test_freebsd_8_has_no_more_than_64_kb_in_flight(cells: VirtualCells, direction: str) -> None:
-    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000, "direction": direction}
-    ran = cells.run(workload, host={"profile": "freebsd-8"}, **PATH)
-    most = max(rounds(ran, "forward" if direction == "upload" else "reverse"))
-    assert 32_768 < most <= 65_535  # the window field's 16 bits
-
-
 @pytest.mark.parametrize("transport", ["tcp", "tls"])
 @pytest.mark.parametrize("extent", [{"size_bytes": 1_234_567}, {"duration_ns": ms(1000)}])
 def test_a_receiver_that_waits_for_blocks_gets_the_same_packets(

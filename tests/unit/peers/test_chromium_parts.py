@@ -13,8 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from crosswind.peers.chromium.browser import flags, profile, public_key_sha256
-from crosswind.peers.chromium.events import BrowserClock, events, outcome, ready
+from crosswind.peers.chromium.browser import profile, public_key_sha256
+from crosswind.peers.chromium.events import BrowserClock, outcome, ready
 from crosswind.peers.chromium.job import ChromiumError, read_job, read_text, warnings
 from crosswind.peers.chromium.loading import Loading
 from crosswind.peers.chromium.navigation import page_url
@@ -87,58 +87,6 @@ def test_jobs_that_are_refused(text: str, message: str) -> None:
         read_job(text)
     assert raised.value.message == message
     assert raised.value.hint
-
-
-def test_flags_of_each_kind_of_transport() -> None:
-    def chosen(transport: str) -> list[str]:
-        key = ec.generate_private_key(ec.SECP256R1())
-        text = job_text(transport, certificate_pem=certificate(key), certificate_sha256="00")
-        names = ("--origin", "--disable-quic", "--disable-http2", "--unsafely", "--ignore", "--explicitly")
-        all_flags = flags(read_job(text), Path("/profile"), extra=["--extra"])
-        assert all_flags[-2:] == ["--extra", "about:blank"]
-        assert "--user-data-dir=/profile" in all_flags
-        return [flag.partition("=")[0] if "spki" in flag else flag for flag in all_flags if flag.startswith(names)]
-
-    port, spki = "--explicitly-allowed-ports=7", "--ignore-certificate-errors-spki-list"
-    plain = "--unsafely-treat-insecure-origin-as-secure=http://10.77.0.2:7"
-    assert chosen("websocket") == [port, plain, "--disable-quic"]
-    assert chosen("wss") == [port, spki, "--disable-quic", "--disable-http2"]
-    assert chosen("http2") == [port, spki, "--disable-quic"]
-    assert chosen("http3") == [port, spki, "--origin-to-force-quic-on=*"]
-    assert chosen("webtransport") == [port, spki]
-
-
-def test_events_of_a_report() -> None:
-    connected = {"connection": 0, "transport": "wss", "setup_ns": 9, "transport_ns": None, "security_ns": None}
-    report = {
-        "connected": [connected],
-        "samples": [
-            [1, 1, 0, None, None, None, 0, 0, "network", "cannot connect"],
-            [0, 0, 0, None, 10, 20, 1, 1, "ok", None],
-            [2, 2, 0, None, None, None, 0, 0, "network", "cannot connect"],
-        ],
-    }
-    said = ["WebSocket connection failed: net::ERR_CERT_AUTHORITY_INVALID", "something else"]
-    lines = list(events(report, said, "wss"))
-    assert lines[0] == {"event": "connected", **connected}
-    assert [(line["exchange"], line["outcome"], line["error"]) for line in lines[1:]] == [
-        (0, "ok", None),
-        (1, "certificate", "cannot connect: ERR_CERT_AUTHORITY_INVALID"),
-        (2, "certificate", "cannot connect: ERR_CERT_AUTHORITY_INVALID"),
-    ]
-    assert lines[1] == {
-        "event": "sample",
-        "exchange": 0,
-        "connection": 0,
-        "stream": 0,
-        "intended_ns": None,
-        "sent_ns": 10,
-        "received_ns": 20,
-        "sent_bytes": 1,
-        "received_bytes": 1,
-        "outcome": "ok",
-        "error": None,
-    }
 
 
 def test_ready_names_the_clock() -> None:
