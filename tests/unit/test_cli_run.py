@@ -53,6 +53,26 @@ def test_a_failed_or_invalid_cell_is_reported_and_exits_1(
     assert "median" in out
 
 
+def test_a_run_in_which_every_exchange_failed_says_so_and_why(crosswind: Crosswind, use_cell: UseCell) -> None:
+    error = "cannot connect: the certificate has expired"
+    outcomes = [{"outcome": "certificate", "count": 60, "first_error": error}]
+    samples = {"rows": 60, "ok": 0, "lost": 60, "outcomes": outcomes}
+    use_cell(f"finish(samples={samples!r})")
+    status, _, err = crosswind(
+        "run", "echo", "--transport", "tcp", "--messages", "60", "--repetitions", "1", "--output", "here"
+    )
+    assert status == 1
+    lines = err.splitlines()
+    assert f"[1/1] #1: 0 of 60 ok, 60 x certificate ({error}), " in lines[1]
+    assert lines[2] == "failed: #1: no exchange succeeded"
+    listed = [line.rstrip() for line in crosswind("runs", "here", "--details")[1].splitlines()]
+    assert listed[0].split()[-4:] == ["clock", "invalid", "failed", "size"]
+    assert listed[1].split()[6:9] == ["real", "0", "1"]
+    assert listed[2] == f"here: 60 x certificate ({error})"
+    (run,) = json.loads(crosswind("runs", "here", "--details", "--json")[1])["runs"]
+    assert (run["invalid"], run["failed"], run["outcomes"]) == (0, 1, outcomes)
+
+
 def test_an_interrupted_run_keeps_what_was_finished_and_resumes(crosswind: Crosswind, use_cell: UseCell) -> None:
     stop = f"if '/c001' in cell['output']['directory']: os.kill(os.getppid(), {int(signal.SIGINT)}); signal.pause()"
     use_cell(f"signal.signal(2, lambda *_: sys.exit(130))\n{stop}\nfinish()")

@@ -8,9 +8,13 @@ from crosswind.analysis.cells import collect
 from crosswind.analysis.estimates import estimate_of_cell
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.result import Answer
+from crosswind.report.export import estimates_frame
+from crosswind.report.run_page import render as render_html
+from crosswind.report.tables.metrics import metric_table
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.share import OF_SHARES, clopper_pearson
 from records import MS, echoes, finished, path, record, run, runs
+from screens import render
 
 CLOSED = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}
 SAME: dict[str, Any] = {
@@ -244,3 +248,26 @@ def test_ratios_of_means_are_held_against_a_ratio() -> None:
     ratios = [40.2 / 40, 80 / 40, 80 / 40.2]
     # The quick ones take up to 9 us more, which no ratio shows at 1e-3.
     assert [case.effect.value for case in answer.cases] == pytest.approx(ratios, rel=1e-3)
+
+
+def test_whether_levels_are_the_same_is_in_every_report() -> None:
+    made = record(*cell(0, 380, "1"), *cell(1, 382, "50"), *cell(2, 381, "99"), questions=[SAME | {"cells": [0, 1, 2]}])
+    result = analyse(made)
+    (answer,) = result.of(Answer)
+    assert answer.sentence.startswith("Yes: share of exchanges delayed with size 50 less that with 1 is 0.1 [")
+    assert answer.sentence.endswith(
+        "] percentage points (loss 0%); a yes needs −4 to 4 percentage points (of 3 comparisons 3 bear it out)."
+    )
+    page = render_html(made, result)
+    for said in ("Do all sizes delay alike?", "Why four.", "50 − 1"):
+        assert said in page
+    assert "Do all sizes delay alike?" in render(result, everything=True)
+    # A study that asks nothing of it has the share in its page and files, not on the terminal.
+    plain = analyse(record(*cell(0, 380, "1")))
+    assert "Share of exchanges delayed" not in render(plain, everything=True)
+    assert "Share of exchanges delayed, %" in render(result, everything=True)
+    assert metric_table("delayed_share", plain).headings[-1] == "mean [95 %]"
+    assert metric_table("delayed_share", plain).footnotes == [
+        "Mean: Clopper-Pearson, of the effective number of trials over repetitions."
+    ]
+    assert estimates_frame(plain).filter(metric="delayed_share", statistic="mean")["value"].to_list() == [0.19]

@@ -8,7 +8,9 @@ import pytest
 
 from crosswind.analysis.result import LevelComparison
 from crosswind.cell.record import CellRun
+from crosswind.findings.fit.result import Fit
 from crosswind.findings.pipeline import analyse
+from crosswind.findings.question.result import Answer
 from crosswind.report.export import estimates_frame, samples_frame
 from crosswind.stats.differences import Side, difference, ratio
 from crosswind.stats.effect import estimate_of
@@ -24,6 +26,10 @@ VIRTUAL_END: dict[str, Any] = {
     "versions": {"crosswind_cell": "0.1.0", "kernel": "6.12.90"},
 }
 NOISY = [20 * MS + (7919 * at % 1000) for at in range(400)]
+ALIKE: dict[str, Any] = {
+    "asks": "Alike?", "metric": "rtt", "factor": "path.delay", "yes": "same", "scale": "difference", "margin": "5 ms",
+    "bound": 5.0 * MS, "low": -5.0 * MS, "high": 5.0 * MS, "cells": [0, 1],
+}  # fmt: skip
 
 
 def exact(cell: int, rtts: list[int], delay: str = "10ms", **changes: Any) -> CellRun:
@@ -65,9 +71,43 @@ def test_a_ratio_to_an_exact_zero_is_refused() -> None:
         ratio(side(0.0, is_exact=True), side(1.0, is_exact=True))
 
 
+def test_shares_of_exact_cells_are_exact() -> None:
+    closed = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}
+    alike = {**ALIKE, "metric": "delayed_share", "margin": "4%", "bound": 0.04, "low": -0.04, "high": 0.04}
+    cells = [exact(at, [20 * MS] * 30, f"{at}ms", parameters=closed) for at in range(2)]
+    result = analyse(record(*cells, questions=[alike]))
+    assert result.cells[0].estimates["delayed_share"].mean.is_exact
+    assert [answer.verdict for answer in result.of(Answer)] == ["yes"]
+
+
 def test_exports_have_the_clock() -> None:
     frame = estimates_frame(analyse(record(exact(0, [MS]), *noisy(1, NOISY))))
     assert dict(frame.select("cell", "clock").unique().iter_rows()) == {0: "virtual", 1: "real"}
     assert set(frame.filter(cell=0)["method"]) == {EXACT}
     samples = samples_frame(record(exact(0, [MS]), *noisy(1, NOISY)))
     assert dict(samples.select("cell", "clock").unique().iter_rows()) == {0: "virtual", 1: "real"}
+
+
+def test_fits_take_exact_cells_as_they_are() -> None:
+    parameters = {"workload": {"kind": "echo", "transport": "tcp"}}
+    first = replace(
+        run(0, echoes([20 * MS] * 30), {"path.loss": "0%"}, end=VIRTUAL_END, parameters=parameters), exact=True
+    )
+    others = [
+        run(
+            number,
+            echoes([round((20 + 3 * 2 ** (loss / 5)) * MS) + (at * 7919 + again * 31) % MS for at in range(30)]),
+            {"path.loss": f"{loss}%"},
+            repetition=again,
+            parameters={**parameters, "path": {"forward": {"loss": loss / 100}, "reverse": {"loss": loss / 100}}},
+        )
+        for number, loss in enumerate((5, 10, 15), start=1)
+        for again in range(4)
+    ]
+    fit = {
+        "title": "f", "model": "caia-exponential", "metric": "rtt", "x": "path.loss", "by": "workload.size",
+        "over": "workload.transport", "where": {}, "note": None, "published": [], "cells": [0, 1, 2, 3],
+    }  # fmt: skip
+    (made,) = analyse(record(first, *others, fits=[fit])).of(Fit)
+    reason = made.rows[0].c.reason or ""
+    assert "repetitions of each cell" not in reason

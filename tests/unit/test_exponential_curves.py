@@ -70,6 +70,14 @@ def test_limits_of_few_repetitions_are_as_much_further_away_as_students_t() -> N
     assert (made.low, made.high) == pytest.approx((10 - wider * 0.47405, 10 + wider * 0.47405))
 
 
+def test_each_size_has_a_row_and_its_own_published_coefficients() -> None:
+    theirs = ({"source": "S", "level": "5kB", "b": 0.04, "c": 21.0},)
+    small = curve_cells(0.1, 0.04, 21, first=6, size="5kB", repetitions=60)
+    fit = fitted(*curve_cells(1, 0.6, 27), *small, published=theirs)
+    assert [(row.level, len(row.published)) for row in fit.rows] == [("1MB", 0), ("5kB", 1)]
+    assert fit.rows[1].published[0].b_inside is not None
+
+
 def empty_cell(cell: int):
     levels = {"path.rate": "6mbit", "workload.size": "1MB"}
     return run(cell, table(0), levels, parameters=TRANSFER | {"path": path(loss=0.1)})

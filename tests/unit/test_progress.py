@@ -15,10 +15,12 @@ from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd
 from crosswind.cli.progress import LiveProgress, PlainProgress, progress_for
 from crosswind.cli.progress_text import concurrency_text
+from crosswind.cli.text import seconds_text
 from crosswind.execution.concurrency import Concurrency, FidelityWindow
 from crosswind.execution.durations import learn
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import Tally
+from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
 from runs import planned_cell, taken
 
@@ -116,6 +118,13 @@ def test_a_cell_that_was_run_here_before_takes_as_long_again(monkeypatch: pytest
     learn(taken((known, ended(1.5))), 1.5)
     tally, _ = tally_of(Clock(), 1)
     assert tally.seconds_left() == 1.5
+
+
+def test_what_an_earlier_session_did_is_done() -> None:
+    tally = Tally()
+    plan = [planned(cell) for cell in range(5)]
+    tally.run_started("mine", plan, [plan[1], plan[3]])
+    assert (tally.total, tally.done, list(tally.waiting)) == (5, 3, ["c001-r00", "c003-r00"])
 
 
 def test_every_end_counts_as_what_it_is() -> None:
@@ -406,6 +415,13 @@ def test_a_plain_line_about_concurrency_comes_when_it_changed_a_lot_and_not_ofte
     assert out.getvalue().splitlines()[0].startswith("16 at a time (limit 64), ")
 
 
+def test_a_remark_is_a_line_in_both_displays() -> None:
+    for display_type in (PlainProgress, LiveProgress):
+        out = io.StringIO()
+        display_type(Console(file=out, width=80)).remark("the clock was set")
+        assert out.getvalue() == "note: the clock was set\n"
+
+
 @pytest.mark.parametrize(
     ("times", "said"),
     [
@@ -490,3 +506,8 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: Any) -> 
     monkeypatch.setenv("TERM", "dumb")
     assert isinstance(progress_for(Console(file=io.StringIO(), force_terminal=True)), PlainProgress)
     assert isinstance(progress_for(Console(file=io.StringIO())), PlainProgress)
+
+
+def test_times_for_people() -> None:
+    assert [seconds_text(seconds) for seconds in (0.2, 59, 320, 7500)] == ["0 s", "59 s", "5 min 20 s", "2 h 5 min"]
+    assert [quantity(ns, "ns") for ns in (12, 1500, 20_110_000, 2.5e9)] == ["12 ns", "1.5 µs", "20.1 ms", "2.5 s"]
