@@ -1,16 +1,18 @@
 """`crosswind exec` on the machine's clock: a user's command on a path, as if it had been called without Crosswind."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import requires
-from e2e_cli import Cli, running_cells, wait_until
+from e2e_cli import Cli, Ended, running_cells, wait_until
 from processes import descendants_of, is_running
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -36,6 +38,11 @@ def server(crosswind: Cli) -> str:
     script = crosswind.cwd / "server.py"
     script.write_text(ECHO_SERVER, encoding="utf-8")
     return f"{sys.executable} -I -S {script} {{port}}"
+
+
+def summary(ended: Ended) -> dict[str, Any]:
+    """What --json printed, which is the last line of standard error."""
+    return dict(json.loads(ended.err.splitlines()[-1]))
 
 
 def test_no_program_gets_the_token_of_two_machines(crosswind: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +73,26 @@ def test_output_and_status_are_the_clients_and_the_summary_follows(crosswind: Cl
     assert fidelity.startswith(("  fidelity: within budget", "  NOT VALID: "))
 
 
+def test_the_summary_as_json_counts_packets_and_drops(crosswind: Cli) -> None:
+    ping = [requires("ping"), "-n", "-c", "3", "-i", "0.2", "-W", "1", "{address}"]
+    ended = crosswind("exec", "--forward-loss", "100%", "--json", "--", *ping)
+    assert ended.status == 1
+    assert "3 packets transmitted, 0 received" in ended.out
+    said = summary(ended)
+    (only,) = said["repetitions"]
+    assert (said["exit_status"], said["clock"]) == (1, "real")
+    assert (only["forward"]["packets"], only["forward"]["dropped"], only["reverse"]["packets"]) == (3, {"loss": 3}, 0)
+    assert only["time_ns"] > 1_000_000_000
+
+
+def test_lost_segments_are_counted_as_retransmissions(crosswind: Cli) -> None:
+    client = [*PYTHON, "import socket, sys; socket.create_connection((sys.argv[1], 9), 1.5)", "{address}"]
+    ended = crosswind("exec", "--loss", "100%", "--json", "--", *client)
+    assert ended.status == 1
+    # The first SYN is sent again after one second (RFC 6298).
+    assert summary(ended)["repetitions"][0]["tcp_retransmits"] == {"client": 1, "server": 0}
+
+
 def test_ipv6_and_the_servers_name(crosswind: Cli, server: str) -> None:
     six = server.replace("server.py", "six.py")
     script = ECHO_SERVER.replace("(('', int(sys.argv[1])))", "(('::', int(sys.argv[1])), family=socket.AF_INET6)")
@@ -91,6 +118,14 @@ def test_a_client_that_takes_too_long(crosswind: Cli) -> None:
     ended = crosswind("exec", "--timeout", "300ms", "--", "sleep", "1000")
     assert ended.status == 124
     assert "crosswind: the command was ended at its timeout" in ended.err
+
+
+def test_a_client_that_forks_leaves_nothing(crosswind: Cli) -> None:
+    script = "sleep 1000 & echo $!; exec sleep 1000 & exit 0"
+    process = crosswind.start("exec", "--", "sh", "-c", script)
+    ended = crosswind.end(process)  # Its end is that of whatever holds its output, too.
+    assert ended.status == 0
+    assert "crosswind: exit status 0 after " in ended.err
 
 
 def test_a_client_that_writes_much_is_followed_by_its_reader(crosswind: Cli) -> None:
@@ -153,6 +188,15 @@ def test_repetitions_have_a_line_each(crosswind: Cli, server: str) -> None:
     assert crosswind("report", "kept").status == 0
 
 
+def test_a_capture_has_the_clients_packets(crosswind: Cli) -> None:
+    ping = [requires("ping"), "-n", "-c", "1", "{address}"]
+    ended = crosswind("exec", "--capture", "here.pcapng", "--", *ping)
+    assert ended.status == 0
+    text = (crosswind.cwd / "here.pcapng").read_bytes()
+    assert text[:4] == b"\x0a\x0d\x0d\x0a"  # A section header block (pcapng, section 4.1).
+    assert text.count(bytes([198, 18, 0, 1, 198, 18, 0, 2])) == 1  # The request.
+
+
 def test_a_capture_goes_into_a_pipe_and_not_to_standard_output(crosswind: Cli, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -165,6 +209,15 @@ def test_a_capture_goes_into_a_pipe_and_not_to_standard_output(crosswind: Cli, t
     assert read[:4] == bytes.fromhex("0a0d0d0a")
     ended = crosswind("exec", "--capture", "-", "--", "true")
     assert (ended.status, ended.err.splitlines()[0]) == (2, "error: --capture -: standard output is the command's own")
+
+
+def test_a_machine_without_a_kernel_of_virtual_time(crosswind: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(crosswind.cwd))
+    ended = crosswind("exec", "--clock", "virtual", "--kernel", "5.0", "--", "true")
+    assert (ended.status, ended.out) == (125, "")
+    message, hint, *_ = ended.err.splitlines()
+    assert message.startswith("error: ")
+    assert hint.startswith("hint: ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -117,3 +117,20 @@ def test_a_read_only_place_is_refused_before_anything_runs(crosswind: Cli, small
     assert ended.status == 1
     assert "Read-only" in ended.err
     assert "--output" in ended.err
+
+
+def test_a_congestion_control_that_the_kernel_has_not_got(crosswind: Cli) -> None:
+    ended = crosswind("run", "echo", "--congestion-control", "nonesuch", "--messages", "1")
+    assert (ended.status, "nonesuch" in ended.err, "Traceback" in ended.err + ended.out) == (2, True, False)
+
+
+def test_a_reader_that_leaves_is_no_error(crosswind: Cli) -> None:
+    for arguments in (["studies"], ["show", "quickstart"], ["schema"], ["studies", "--json"]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        process = subprocess.run(
+            crosswind.command(*arguments), cwd=crosswind.cwd, env=crosswind.env, stdout=writing, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+        os.close(writing)
+        assert (process.returncode, process.stderr) == (0, "")

@@ -1,10 +1,13 @@
 """Runs from the command line to the result, over the real path."""
 
 import json
+import subprocess
 
 import jsonschema
+import polars as pl
 import pytest
 
+from conftest import requires
 from crosswind.findings.result import schema_text
 from e2e_cli import ANY_FIDELITY, Cli
 from virtual.conftest import requires_kernel
@@ -51,3 +54,29 @@ def test_the_same_seed_drops_the_same_packets(crosswind: Cli) -> None:
     lost = [crosswind(*arguments, "--seed", seed).json["cells"][0]["ledger"] for seed in ("7", "7", "8")]
     assert lost[0] == lost[1]
     assert lost[0] != lost[2]
+
+
+def test_packets_and_captures_agree_with_the_ledger(crosswind: Cli) -> None:
+    tshark = requires("tshark")
+    ended = crosswind(
+        *ECHO, "--transport", "udp", "--loss", "20%", "--messages", "60", "--timeout", "50ms",
+        "--packets", "--capture", "--output", "here", "--json",
+    )  # fmt: skip
+    assert ended.status == 0, ended.err
+    ledger = ended.json["cells"][0]["ledger"]
+    place = crosswind.cells("here") / "c000-r00"
+    packets = pl.read_parquet(place / "packets.parquet")
+    for way in ("forward", "reverse"):
+        rows = packets.filter(pl.col("direction") == way)
+        assert rows.height == ledger[way]["in"]
+        assert rows.filter(pl.col("cause") == "loss").height == ledger[way]["dropped"]["loss"]
+
+    def count(file: str, display_filter: str) -> int:
+        command = [tshark, "-r", place / file, "-Y", display_filter]
+        return len(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+
+    dropped = 'frame.comment contains "dropped: loss"'
+    assert count("client.pcapng", dropped) == ledger["forward"]["dropped"]["loss"]
+    assert count("server.pcapng", dropped) == ledger["reverse"]["dropped"]["loss"]
+    assert count("client.pcapng", "frame") == ledger["forward"]["in"] + ledger["reverse"]["delivered"]
+    assert count("server.pcapng", "frame") == ledger["reverse"]["in"] + ledger["forward"]["delivered"]

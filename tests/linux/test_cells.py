@@ -1,5 +1,7 @@
 """Cells whose outcome is exact, whatever the timing: counts, settings, lower bounds of time."""
 
+from itertools import pairwise
+
 import polars as pl
 import pytest
 
@@ -25,6 +27,18 @@ def test_a_datagram_echo_puts_its_own_packets_on_the_path_and_no_others(lab: Lab
     assert set(ended.samples()["outcome"]) == {"ok"}
 
 
+@FAMILIES
+def test_a_kept_connection_carries_one_segment_a_message(lab: Lab, family: str) -> None:
+    workload = {"kind": "echo", "transport": "tcp", "messages": 100, "size_bytes": 500}
+    ended = lab.run(workload, family=family, host=NEVER_TWICE)
+    for direction in DIRECTIONS:
+        packets = ended.packets(direction)
+        assert set(packets["protocol"]) == {TCP}
+        assert packets.filter(pl.col("payload_bytes") > 0)["payload_bytes"].to_list() == [500] * 100
+    assert ended.packets("forward")["source_port"].n_unique() == 1
+    assert ended.samples()["connect_ns"].drop_nulls().len() == 1
+
+
 @pytest.mark.parametrize("direction", ["upload", "download"])
 @FAMILIES
 def test_a_transfer_moves_its_bytes_and_no_others(lab: Lab, direction: str, family: str) -> None:
@@ -47,6 +61,17 @@ def test_a_transfer_moves_its_bytes_and_no_others(lab: Lab, direction: str, fami
     spans = payload.agg((pl.col("out_ns").max() - pl.col("out_ns").min()).alias("span"))["span"]
     assert spans.to_list() == samples["wire_ns"].to_list()
     assert (taken - samples["wire_ns"]).to_numpy().min() >= ms(2)
+
+
+@pytest.mark.parametrize(
+    ("mtu", "family"), [(576, "ipv4"), (1280, "ipv6"), (1500, "ipv4"), (1500, "ipv6"), (9000, "ipv4")]
+)
+def test_no_packet_is_larger_than_the_mtu_and_full_ones_are_as_large(lab: Lab, mtu: int, family: str) -> None:
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 200_000}
+    ended = lab.run(workload, mtu_bytes=mtu, family=family, forward={"delay_ns": ms(1)})
+    assert ended.packets()["size_bytes"].max() == mtu
+    assert ended.result["readback"]["client"]["device"]["mtu_bytes"] == str(mtu)
+    assert ended.samples()["received_bytes"].to_list() == [200_000]
 
 
 @pytest.mark.parametrize(
@@ -77,6 +102,21 @@ def test_no_packet_and_no_message_is_faster_than_the_path(lab: Lab) -> None:
     assert (samples["reply_ns"] >= ms(4)).all()
     parts = samples["request_ns"] + samples["server_ns"] + samples["reply_ns"]
     assert (samples["received_ns"] - samples["sent_ns"]).to_list() == parts.to_list()
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp", "quic"])
+def test_an_open_loop_means_to_send_on_the_grid(lab: Lab, transport: str) -> None:
+    rate, connections = 1000.0, 3
+    workload = {"kind": "echo", "transport": transport, "mode": "open", "rate_per_s": rate, "messages": 150}
+    ended = lab.run({**workload, "connections": connections, "timeout_ns": ms(20_000)}, forward={"delay_ns": ms(5)})
+    samples = ended.samples()
+    assert samples["outcome"].to_list() == ["ok"] * 150
+    for connection in range(connections):
+        own = samples.filter(pl.col("connection") == connection)
+        offsets = [int(number * (1e9 / rate)) for number in own["exchange"]]
+        assert (own["intended_ns"] - own["intended_ns"][0]).to_list() == [at - offsets[0] for at in offsets]
+    # Sent late, perhaps; never early.
+    assert (samples["sent_ns"] >= samples["intended_ns"]).all()
 
 
 # --- hosts ----------------------------------------------------------------------------------------------------------
@@ -131,3 +171,15 @@ def test_the_direct_path_runs_without_an_emulator_and_its_books_close(lab: Lab, 
         assert book["in"] == book["delivered"] > 0
         assert set(book["dropped"].values()) == {0}
     assert ended.files() == {"samples.arrow"}
+
+
+def test_samples_are_numbered_without_gaps_over_all_connections(lab: Lab) -> None:
+    ended = lab.run({"kind": "echo", "transport": "tcp", "messages": 101, "connections": 5})
+    samples = ended.samples()
+    assert samples["exchange"].to_list() == list(range(101))
+    assert (samples["connection"] == (samples["exchange"] % 5).cast(pl.UInt32)).all()
+    for connection in range(5):
+        own = samples.filter(pl.col("connection") == connection).sort("exchange")
+        # Closed loop: one in flight.
+        assert all(before <= after for before, after in pairwise(own["sent_ns"].to_list()))
+        assert (own["sent_ns"].shift(-1).drop_nulls() >= own["received_ns"][:-1]).all()

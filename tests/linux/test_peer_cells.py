@@ -69,9 +69,26 @@ BAD_CLIENTS: dict[str, tuple[str, str]] = {
         'the client bad ended with signal 9 (SIGKILL) before it printed "finished"',
     ),
     "silent": ("", 'the client bad ended with exit status 0 before it printed "finished"'),
+    "half": (
+        "ready(); c = connect(); exchange(c, 0); say('finished')",
+        "the client bad broke the peer protocol: it finished after it had reported 1 of 3 exchanges",
+    ),
     "no JSON": (
         "print('hello', flush=True); time.sleep(60)",
         "the client bad broke the peer protocol: line 1 of its output: it is no JSON object: hello",
+    ),
+    "endless": (
+        "while True: sys.stdout.write('x' * 65536)",
+        "the client bad broke the peer protocol: line 1 of its output: it has more than 65536 bytes",
+    ),
+    "other transport": (
+        "ready(); connect('tls')",
+        "the client bad broke the peer protocol: "
+        "line 2 of its output: connection 0 is tls, where the cell asks for tcp",
+    ),
+    "other clock": (
+        "ready(time.monotonic_ns()); c = connect(); exchange(c, 0)",
+        "in the future: is monotonic_ns right, and is it nanoseconds?",
     ),
     "late crash": ("all_of_it(); sys.exit(3)", "the client bad ended with exit status 3 after it had finished"),
 }
@@ -174,6 +191,25 @@ def test_a_client_that_stays_after_it_has_finished_is_a_warning(lab: Lab) -> Non
     ran = lab.run(echo(client=client("all_of_it(); time.sleep(600)")))
     warning = "the client did not end within 5 s after it had finished, and was killed"
     assert {"name": "client_outlived", "text": warning, "hint": None} in ran.result["warnings"]
+
+
+def test_peers_of_other_workloads(lab: Lab) -> None:
+    body = """
+ready()
+for number in range(work["count"]):
+    begun = time.monotonic_ns()
+    connection = socket.create_connection((job["address"], job["port"]), 5)
+    took = time.monotonic_ns() - begun
+    say("connected", connection=number, transport="tcp", setup_ns=took, transport_ns=took)
+    say("sample", exchange=number, connection=number, sent_ns=begun, received_ns=begun + took, sent_bytes=0,
+        received_bytes=0, outcome="ok")
+    connection.close()
+say("finished", facts={"tries": 4})"""
+    ran = lab.run({"kind": "connect", "transport": "tcp", "count": 4, "client": client(body)}, **DELAY)
+    samples = ran.samples()
+    assert samples["connection"].to_list() == [0] * 4
+    assert samples["connect_ns"].min() >= ms(5) and samples["transport_ns"].null_count() == 0
+    assert ran.result["peers"]["client"]["facts"] == {"tries": 4.0}
 
 
 def test_a_peer_gets_a_certificate_for_the_address_and_a_server_its_key(lab: Lab) -> None:

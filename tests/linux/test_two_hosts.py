@@ -112,6 +112,25 @@ def test_a_run_leaves_what_its_ends_know(pair: Machines) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "workload",
+    [
+        ("transfer", "--transport", "tcp,http3", "--size", "100kB", "--direction", "upload,download"),
+        ("connect", "--transport", "tls,quic", "--count", "5", "--resumption", "session"),
+        ("multiplex", "--transport", "websocket,webtransport", "--messages", "40", "--message-rate", "200"),
+        ("page", "--transport", "https1,http2,http3", "--count", "2"),
+    ],
+    ids=lambda workload: workload[0],
+)
+def test_every_workload_runs_between_two_machines(pair: Machines, workload: tuple[str, ...]) -> None:
+    pair.serve()
+    done = pair.crosswind("run", *workload, "--repetitions", "1", "--to", SERVER["ipv4"], "--output", "out", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["valid"]
+    assert sum(cell["lost"] for cell in result["cells"]) == 0
+
+
 def test_messages_wait_behind_uploads_beside_them(pair: Machines) -> None:
     """In the queue of a link of 20 Mbit/s, which holds 100 ms of packets. Beside them is also a download over QUIC."""
     pair.do("router", "tc qdisc add dev to-server root tbf rate 20mbit burst 5kb limit 250kb")

@@ -6,12 +6,40 @@ from pathlib import Path
 
 import pytest
 
-from crosswind.cell.events import Ready
+from conftest import GOOD_END
+from crosswind.cell.events import CellEvent, Ready
 from crosswind.execution.stops import stopped_by_signals
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
 from fixture_types import FakeCell
 from sessions import GATED, Crowd, Log, missing, session
+
+
+def test_a_stop_keeps_what_was_finished_and_resume_runs_the_rest_once(fake_cell: FakeCell, tmp_path: Path) -> None:
+    body = (
+        GOOD_END
+        + "signal.signal(2, lambda *_: sys.exit(130)); start()\n"
+        + "if '/c001' in cell['output']['directory'] and not os.path.exists('go'): ready(); signal.pause()\n"
+        + "finish()"
+    )
+    here = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        log = Log(lambda event: scheduler.stop() if isinstance(event, Ready) else None)
+        scheduler = session(tmp_path / "run", fake_cell(body), log)
+        assert scheduler.run() is Status.INTERRUPTED
+        scheduler.store.close()
+        store = Store.read(tmp_path / "run")
+        assert store.manifest.status is Status.INTERRUPTED
+        assert missing(store) == ["c001-r00", "c002-r00"]
+        assert sorted(path.name for path in (tmp_path / "run" / "cells").iterdir()) == ["c000-r00"]
+        (tmp_path / "go").touch()
+        log = Log()
+        assert session(tmp_path / "run", fake_cell(body), log).run() is Status.DONE
+    finally:
+        os.chdir(here)
+    assert [line for line in log.lines if line.startswith("start")] == ["start c001-r00", "start c002-r00"]
+    assert missing(Store.read(tmp_path / "run")) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -27,6 +55,19 @@ def test_signals_stop_a_run_with_a_deaf_cell(
         assert scheduler.run() is Status.INTERRUPTED
     assert signal.getsignal(number) is before
     assert Store.read(tmp_path / "run").results() == {}
+
+
+def test_a_second_stop_kills_at_once(fake_cell: FakeCell, tmp_path: Path) -> None:
+    body = "signal.signal(2, signal.SIG_IGN); start(); ready()\nwhile True: signal.pause()"
+
+    def twice(event: CellEvent) -> None:
+        if isinstance(event, Ready):
+            scheduler.stop()
+            scheduler.stop()
+
+    scheduler = session(tmp_path / "run", fake_cell(body), Log(twice))
+    assert scheduler.run() is Status.INTERRUPTED
+    assert missing(scheduler.store) == ["c000-r00", "c001-r00", "c002-r00"]
 
 
 def test_a_stop_asks_all_that_run_to_end(fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,9 @@ from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.guests import Template
 from crosswind.cell.process import CellProcess
-from crosswind.errors import EngineError, StudyError
+from crosswind.errors import CrosswindError, EngineError, StudyError
 from crosswind.execution.workers.worker import followed
-from linux.lab import KEPT_BYTES, Object, left_out_warning, ms, wait_until
+from linux.lab import KEPT_BYTES, Object, assert_shortened, left_out_warning, ms, wait_until
 from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel
 from virtual.lab import VirtualCells, ended, run, start
@@ -272,6 +272,14 @@ def test_a_program_that_makes_processes_without_end_is_ended(cells: VirtualCells
     wait_until(lambda: not any(map(is_running, inside)))
 
 
+def test_of_a_program_that_writes_much_the_beginning_and_the_end_are_kept(cells: VirtualCells) -> None:
+    script = "echo first; head -c 100000000 /dev/zero; echo last"
+    ran = cells.run({"kind": "program", "client": ["sh", "-c", script]})
+    left_out = 100_000_000 + len("first\nlast\n") - 2 * KEPT_BYTES
+    assert ran.finished.warnings == (ResultWarning(**left_out_warning("client", "out", left_out=left_out)),)
+    assert_shortened(ran.directory / "client.out", left_out=left_out)
+
+
 def test_a_program_that_writes_without_end_is_ended_and_told_why(cells: VirtualCells) -> None:
     # It takes no time at all, so that no timeout would end it.
     ran = cells.run({"kind": "program", "client": ["yes"]})
@@ -299,6 +307,14 @@ def test_output_without_end_does_not_stop_a_guest(template: Template) -> None:
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
+def test_without_a_kernel_there_is_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requires_binary()
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path))
+    with pytest.raises(EngineError, match=f"there is no kernel of virtual time in {tmp_path}") as error:
+        crosswind.virtual({}, workload=ECHO)
+    assert "make kernel" in (error.value.hint or "")
+
+
 @pytest.mark.parametrize("damage", ["no kernel.json", "no program", "not executable", "not a kernel"])
 def test_a_damaged_kernel_is_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     real = requires_kernel().program.parent
@@ -316,6 +332,14 @@ def test_a_damaged_kernel_is_no_kernel(tmp_path: Path, monkeypatch: pytest.Monke
     said = "does not run: something else" if damage == "not a kernel" else "there is no kernel of virtual time"
     with pytest.raises(EngineError, match=said):
         crosswind.virtual({}, workload=ECHO)
+
+
+def test_a_kernel_of_another_series_is_named_with_those_that_are_there() -> None:
+    series = requires_kernel().series
+    with pytest.raises(CrosswindError) as error:
+        crosswind.virtual({}, workload=ECHO, host={"kernel": "5.4"})
+    assert "5.4" in error.value.message
+    assert series in error.value.message + (error.value.hint or "")
 
 
 def test_what_the_guests_kernel_does_not_have_is_named() -> None:
@@ -353,6 +377,8 @@ def test_a_directory_that_cannot_be_written_is_an_error(template: Template, tmp_
     ("arguments", "said"),
     [
         ({"path": {"dely": "10ms"}, "client": ["true"]}, "path.dely"),
+        ({"path": {"delay": "10 parsecs"}, "client": ["true"]}, "is not a unit"),
+        ({"path": {"delay": "soon"}, "client": ["true"]}, "is not a duration"),
         ({"path": {"delay": "10ms,20ms"}, "client": ["true"]}, "this is 2 cells, not one"),
         ({"path": {"loss": ["0%", "5%"]}, "client": ["true"]}, "this is 2 cells, not one"),
         ({"path": {}}, "either a client program or a workload"),
@@ -360,6 +386,8 @@ def test_a_directory_that_cannot_be_written_is_an_error(template: Template, tmp_
         ({"path": {}, "client": ["true"], "workload": {"kind": "echo"}}, "either a client program or a workload"),
         ({"path": {}, "client": []}, "is not an argument list"),
         ({"path": {}, "workload": {"transport": "tcp"}}, "workload has no kind"),
+        ({"path": {}, "workload": {"kind": "eccho"}}, "eccho"),
+        ({"path": {}, "workload": {"kind": "echo", "transport": "tpc"}}, "tpc"),
         ({"path": {}, "client": ["true"], "seed": -1}, "seed"),
     ],
 )
