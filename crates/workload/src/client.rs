@@ -67,12 +67,12 @@ impl Client<'_> {
         !features.datagram || features.secure
     }
 
-    /// Its exchanges' numbers among `count`, shared by a workload's lanes.
-    pub fn numbers(&self, count: u64, lanes: u32) -> impl Iterator<Item = u64> + use<> {
-        (u64::from(self.number)..count).step_by(lanes as usize)
+    /// Its exchanges' numbers among `count`, shared by a workload's clients.
+    pub fn numbers(&self, count: u64, clients: u32) -> impl Iterator<Item = u64> + use<> {
+        (u64::from(self.number)..count).step_by(clients as usize)
     }
 
-    /// `call`, bounded by the lane's timeout.
+    /// `call`, bounded by the client's timeout.
     pub async fn within<T>(
         &self,
         what: &'static str,

@@ -9,7 +9,7 @@ use crate::message::Sizes;
 use crate::needs::ConnectionNeeds;
 use crate::served::Clocks;
 use crate::server::ServeStream;
-use crate::server_observation::{SeenByPort, ServerObservation};
+use crate::server_observation::{ObservationsByPort, ServerObservation};
 use crate::workload::Workload;
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
@@ -27,7 +27,7 @@ pub(crate) trait ClientServer: Workload {
     fn needs(&self) -> ConnectionNeeds;
 
     /// How many clients run side by side.
-    fn lanes(&self) -> u32 {
+    fn clients(&self) -> u32 {
         1
     }
 
@@ -38,15 +38,23 @@ pub(crate) trait ClientServer: Workload {
 
     fn server(&self, clock: Clock) -> Self::Server;
 
-    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError>;
+    async fn client(&self, client: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError>;
 
-    /// Adds the server's observations of an exchange to its sample. An error means the exchange failed after all.
+    /// Adds the server's observations of an exchange to its sample: when it had the message and when it began to answer.
+    /// An error means the exchange failed after all.
     fn add_server_side(
         &self,
-        _sample: &mut Sample,
-        _seen: &ServerObservation,
-        _clocks: Clocks,
+        sample: &mut Sample,
+        observation: &ServerObservation,
+        clocks: Clocks,
     ) -> Result<(), TransportError> {
+        // Observations by the server after the reply's arrival belong to a later message.
+        let is_own = sample.received.is_none_or(|received| observation.received <= received);
+        if clocks != Clocks::Apart && is_own {
+            sample.server_received = Some(observation.received);
+            sample.server_sent = Some(observation.sent);
+            sample.positions[1] = sample.positions[1].or(observation.position);
+        }
         Ok(())
     }
 }
@@ -91,19 +99,19 @@ pub fn run_clients<W: ClientServer>(
     readback: &OnceLock<SocketReadback>,
 ) -> Result<(Vec<Exchange>, u64), WorkloadError> {
     let needs = workload.needs();
-    let client = async |number: u32| {
-        let lane = Client { context, needs, number, sizes: workload.sizes(), readback };
-        lane.prime().await;
-        workload.client(&lane).await
+    let run = async |number: u32| {
+        let client = Client { context, needs, number, sizes: workload.sizes(), readback };
+        client.prime().await;
+        workload.client(&client).await
     };
-    let (client, lanes) = (&client, workload.lanes());
+    let (run, clients) = (&run, workload.clients());
     let finished = std::thread::scope(|scope| {
         let threads: Vec<_> = match needs.transport.features().driver {
-            Driver::Thread => (0..lanes)
-                .map(|number| context.spawn(scope, Side::Forward, move || Driver::Thread.run(client(number))?))
+            Driver::Thread => (0..clients)
+                .map(|number| context.spawn(scope, Side::Forward, move || Driver::Thread.run(run(number))?))
                 .collect(),
             Driver::Reactor => vec![context.spawn(scope, Side::Forward, move || {
-                let all = Driver::Reactor.run(join_all((0..lanes).map(client)))?;
+                let all = Driver::Reactor.run(join_all((0..clients).map(run)))?;
                 Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
             })],
         };
@@ -123,15 +131,15 @@ pub fn run_clients<W: ClientServer>(
 pub fn add_server_side<W: ClientServer>(
     workload: &W,
     exchanges: &mut [Exchange],
-    seen: &SeenByPort,
+    observations: &ObservationsByPort,
     clocks: Clocks,
 ) -> u64 {
     let mut matched = 0;
     for exchange in exchanges {
         exchange.sample.client_port = exchange.trace.map(|trace| trace.client_port).or(exchange.sample.client_port);
-        let Some(seen) = exchange.trace.and_then(|trace| seen.find(trace)) else { continue };
+        let Some(observation) = exchange.trace.and_then(|trace| observations.find(trace)) else { continue };
         matched += 1;
-        if let Err(error) = workload.add_server_side(&mut exchange.sample, &seen, clocks) {
+        if let Err(error) = workload.add_server_side(&mut exchange.sample, &observation, clocks) {
             exchange.fail(error);
         }
     }

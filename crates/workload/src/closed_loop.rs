@@ -31,7 +31,7 @@ struct Kept {
 type Positions = [Option<Position>; 2];
 
 struct ClosedLoop<'a> {
-    lane: &'a Client<'a>,
+    client: &'a Client<'a>,
     connection: Reuse,
     /// Whether a connection's messages share one stream.
     one_stream: bool,
@@ -47,37 +47,37 @@ struct ClosedLoop<'a> {
 
 /// Sends the messages with these `numbers` one after another.
 pub async fn run(
-    lane: &Client<'_>,
+    client: &Client<'_>,
     connection: Reuse,
     stream: Reuse,
     alone: bool,
     numbers: impl Iterator<Item = u64>,
 ) -> Vec<Exchange> {
-    let mut client = ClosedLoop {
-        lane,
+    let mut closed = ClosedLoop {
+        client,
         connection,
-        one_stream: !lane.stream_per_message() && stream == Reuse::Kept,
+        one_stream: !client.stream_per_message() && stream == Reuse::Kept,
         alone,
-        bound: Bound::new(lane.driver()),
+        bound: Bound::new(client.driver()),
         kept: None,
-        message: lane.messages().buffer(lane.sizes.request),
-        reply: vec![0; lane.sizes.reply],
-        expected: lane.messages().buffer(lane.sizes.reply),
+        message: client.messages().buffer(client.sizes.request),
+        reply: vec![0; client.sizes.reply],
+        expected: client.messages().buffer(client.sizes.reply),
     };
     let mut exchanges = Vec::new();
-    for number in numbers.take_while(|_| !lane.is_over()) {
-        exchanges.push(client.exchange(number).await);
+    for number in numbers.take_while(|_| !client.is_over()) {
+        exchanges.push(closed.exchange(number).await);
     }
-    if let Some(mut open) = client.kept {
-        lane.close(open.connection.as_mut()).await;
+    if let Some(mut open) = closed.kept {
+        client.close(open.connection.as_mut()).await;
     }
     exchanges
 }
 
 impl ClosedLoop<'_> {
     async fn exchange(&mut self, number: u64) -> Exchange {
-        let (lane, clock) = (self.lane, self.lane.context.clock());
-        let mut sample = Sample::new(number, lane.number);
+        let (client, clock) = (self.client, self.client.context.clock());
+        let mut sample = Sample::new(number, client.number);
         let opened = match self.kept.take() {
             Some(open) => Ok(open),
             None => self.open(&mut sample).await,
@@ -85,12 +85,12 @@ impl ClosedLoop<'_> {
         let mut open = match opened {
             Ok(open) => open,
             Err(error) => {
-                lane.context.progress.exchange_done(None);
+                client.context.progress.exchange_done(None);
                 return Exchange::new(sample, Err(error));
             }
         };
         if self.connection == Reuse::Kept && self.alone {
-            lane.context.setup_done();
+            client.context.setup_done();
         }
         self.write_message(number);
         let before = clock.now();
@@ -106,7 +106,7 @@ impl ClosedLoop<'_> {
         });
         let ok = result.is_ok();
         sample.failed = (!ok).then_some(after);
-        lane.context.progress.exchange_done(ok.then(|| (after - before).as_nanos()));
+        client.context.progress.exchange_done(ok.then(|| (after - before).as_nanos()));
         let mut exchange = Exchange::new(sample, result);
         let client_port = open.connection.client_port();
         exchange.trace = Some(Trace { client_port, not_before: before, tag: Some(message::read(&self.message)) });
@@ -115,20 +115,20 @@ impl ClosedLoop<'_> {
     }
 
     fn write_message(&mut self, number: u64) {
-        self.lane.messages().write(&mut self.message, number);
+        self.client.messages().write(&mut self.message, number);
         let common = self.message.len().min(self.expected.len());
         self.expected[..common].copy_from_slice(&self.message[..common]);
     }
 
     async fn open(&self, sample: &mut Sample) -> Result<Kept, TransportError> {
-        let lane = self.lane;
-        let opened = lane.open().await?;
-        if lane.connections_take_packets() {
+        let client = self.client;
+        let opened = client.open().await?;
+        if client.connections_take_packets() {
             opened.note_phases(sample);
         }
         let connection = opened.connection;
         let stream = if self.one_stream {
-            Some(lane.within("cannot open a stream", connection.open(Purpose::Messages)).await?)
+            Some(client.within("cannot open a stream", connection.open(Purpose::Messages)).await?)
         } else {
             None
         };
@@ -136,10 +136,10 @@ impl ClosedLoop<'_> {
     }
 
     async fn keep_or_end(&mut self, mut open: Kept, ok: bool) {
-        if self.connection == Reuse::Kept && (ok || self.lane.features().datagram) {
+        if self.connection == Reuse::Kept && (ok || self.client.features().datagram) {
             self.kept = Some(open);
         } else if ok {
-            self.lane.close(open.connection.as_mut()).await;
+            self.client.close(open.connection.as_mut()).await;
         } else {
             // A late reply must not be taken for the next one.
             open.connection.abort();
@@ -148,11 +148,11 @@ impl ClosedLoop<'_> {
 
     /// Sends the message and receives its reply; says how long the reply is, and where both end.
     async fn send_and_receive(&mut self, open: &mut Kept) -> Result<(usize, Positions), TransportError> {
-        let (lane, message, reply) = (self.lane, self.message.as_slice(), self.reply.as_mut_slice());
+        let (client, message, reply) = (self.client, self.message.as_slice(), self.reply.as_mut_slice());
         let exchanging = async {
             if let Some(stream) = &mut open.stream {
-                let length = if lane.features().datagram {
-                    exchange_datagrams(lane, stream, message, reply).await?
+                let length = if client.features().datagram {
+                    exchange_datagrams(client, stream, message, reply).await?
                 } else {
                     exchange(stream, message, reply).await?
                 };
@@ -164,14 +164,14 @@ impl ClosedLoop<'_> {
             stream.sender.finish().await?;
             Ok((length, positions))
         };
-        lane.until_over("cannot exchange", self.bound.within(lane.timeout(), "cannot exchange", exchanging)).await
+        client.until_over("cannot exchange", self.bound.within(client.timeout(), "cannot exchange", exchanging)).await
     }
 }
 
 /// Sends a datagram and receives its answer. Late answers to earlier datagrams are passed over; everything has to
 /// happen within one timeout.
 async fn exchange_datagrams(
-    lane: &Client<'_>,
+    client: &Client<'_>,
     stream: &mut Stream,
     message: &[u8],
     reply: &mut [u8],
@@ -182,8 +182,8 @@ async fn exchange_datagrams(
     if is_own(&reply[..length]) {
         return Ok(length);
     }
-    let clock = lane.context.clock();
-    let deadline = clock.now() + crosswind_units::Duration::from_nanos(lane.timeout().as_nanos() as u64);
+    let clock = client.context.clock();
+    let deadline = clock.now() + crosswind_units::Duration::from_nanos(client.timeout().as_nanos() as u64);
     let result = loop {
         let left = deadline.saturating_since(clock.now());
         if let Err(e) = stream.receiver.set_timeout(left.into()) {
@@ -194,6 +194,6 @@ async fn exchange_datagrams(
             result => break result,
         }
     };
-    stream.receiver.set_timeout(lane.timeout())?;
+    stream.receiver.set_timeout(client.timeout())?;
     result
 }

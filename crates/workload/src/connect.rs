@@ -83,7 +83,7 @@ impl ClientServer for Connect {
         }
     }
 
-    fn lanes(&self) -> u32 {
+    fn clients(&self) -> u32 {
         self.connections
     }
 
@@ -91,33 +91,33 @@ impl ClientServer for Connect {
         Answers::new(clock, self.sizes(), Messages { payload: Payload::Binary })
     }
 
-    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, client: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let mut exchanges = Vec::new();
-        for number in lane.numbers(self.count, self.connections).take_while(|_| !lane.is_over()) {
-            exchanges.push(set_up(lane, number).await);
+        for number in client.numbers(self.count, self.connections).take_while(|_| !client.is_over()) {
+            exchanges.push(set_up(client, number).await);
         }
         Ok(exchanges)
     }
 }
 
-async fn set_up(lane: &Client<'_>, number: u64) -> Exchange {
-    let mut sample = Sample::new(number, lane.number);
-    sample.sent = Some(lane.context.clock().now());
-    let result = match lane.open().await {
+async fn set_up(client: &Client<'_>, number: u64) -> Exchange {
+    let mut sample = Sample::new(number, client.number);
+    sample.sent = Some(client.context.clock().now());
+    let result = match client.open().await {
         Ok(mut opened) => {
             opened.note_phases(&mut sample);
-            if lane.needs.resumption != Resumption::None {
+            if client.needs.resumption != Resumption::None {
                 // Without the ticket from this exchange the next connection has nothing to resume.
-                let _ = lane.settle(opened.connection.as_ref()).await;
+                let _ = client.settle(opened.connection.as_ref()).await;
             }
-            lane.close(opened.connection.as_mut()).await;
+            client.close(opened.connection.as_mut()).await;
             Ok(())
         }
         Err(error) => {
-            sample.failed = Some(lane.context.clock().now());
+            sample.failed = Some(client.context.clock().now());
             Err(error)
         }
     };
-    lane.context.progress.exchange_done(sample.setup.map(|setup| setup.total_ns));
+    client.context.progress.exchange_done(sample.setup.map(|setup| setup.total_ns));
     Exchange::new(sample, result)
 }

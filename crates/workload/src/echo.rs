@@ -8,16 +8,14 @@ use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
 use crate::message::{Messages, Sizes};
 use crate::needs::ConnectionNeeds;
-use crate::served::Clocks;
-use crate::server_observation::ServerObservation;
 use crate::workload::{
     MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
 };
-use crate::{Sample, WorkloadError, open_loop};
+use crate::{WorkloadError, open_loop};
 use crosswind_host::Clock;
 use crosswind_settings::SettingError;
-use crosswind_transport::{Features, Payload, Resumption, Streams, TransportError, TransportRef, all};
+use crosswind_transport::{Features, Payload, Resumption, Streams, TransportRef, all};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -182,7 +180,7 @@ impl ClientServer for Echo {
         }
     }
 
-    fn lanes(&self) -> u32 {
+    fn clients(&self) -> u32 {
         self.connections
     }
 
@@ -199,34 +197,12 @@ impl ClientServer for Echo {
         Answers::new(clock, self.sizes(), Messages { payload: self.payload })
     }
 
-    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
-        let numbers = lane.numbers(self.messages, self.connections);
+    async fn client(&self, client: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+        let numbers = client.numbers(self.messages, self.connections);
         let alone = self.connections == 1;
         match self.rate_per_s {
-            None => Ok(closed_loop::run(lane, self.connection, self.stream, alone, numbers).await),
-            Some(rate_per_s) => open_loop::run_lane(lane, rate_per_s, alone, numbers).await,
+            None => Ok(closed_loop::run(client, self.connection, self.stream, alone, numbers).await),
+            Some(rate_per_s) => open_loop::run_client(client, rate_per_s, alone, numbers).await,
         }
-    }
-
-    fn add_server_side(
-        &self,
-        sample: &mut Sample,
-        seen: &ServerObservation,
-        clocks: Clocks,
-    ) -> Result<(), TransportError> {
-        if clocks != Clocks::Apart {
-            add_times(sample, seen);
-        }
-        Ok(())
-    }
-}
-
-/// Adds when the server had the message and when it began to answer.
-pub fn add_times(sample: &mut Sample, seen: &ServerObservation) {
-    // Observations by the server after the reply's arrival belong to a later message.
-    if sample.received.is_none_or(|received| seen.received <= received) {
-        sample.server_received = Some(seen.received);
-        sample.server_sent = Some(seen.sent);
-        sample.positions[1] = sample.positions[1].or(seen.position);
     }
 }

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::measured::Measured;
 use crate::served::{FarServed, FarServer, Served};
 use crate::server::Server;
-use crate::server_observation::SeenByPort;
+use crate::server_observation::ObservationsByPort;
 use crate::warning::Warning;
 use std::sync::OnceLock;
 
@@ -19,9 +19,9 @@ pub fn run_clients_alone<W: ClientServer>(
     let readback = OnceLock::new();
     let (mut exchanges, client_cpu_ns) = run_clients(workload, context, &readback)?;
     let FarServed { served, clocks, uncertainty } = server.stop()?;
-    let expected = !served.seen.is_empty();
-    let seen = SeenByPort::new(served.seen, uncertainty);
-    let matched = add_server_side(workload, &mut exchanges, &seen, clocks);
+    let expected = !served.observations.is_empty();
+    let observations = ObservationsByPort::new(served.observations, uncertainty);
+    let matched = add_server_side(workload, &mut exchanges, &observations, clocks);
     let sockets = [readback.into_inner(), served.readback];
     check_settings(context, &sockets)?;
     let mut measured = Measured { sockets, cpu_ns: [client_cpu_ns, served.cpu_ns], ..measured_of(context, exchanges) };
@@ -40,7 +40,7 @@ pub fn serve<W: ClientServer>(
     let serve = workload.server(context.clock());
     let server = Server::new(context, workload.needs(), &serve);
     std::thread::scope(|scope| {
-        server.start(scope, workload.lanes())?;
+        server.start(scope, workload.clients())?;
         until_done();
         server.stop();
         Ok::<_, WorkloadError>(())

@@ -5,7 +5,7 @@
 //!
 //! - `workload`: a workload's interface: its settings and description ([`WorkloadSettings`], [`Workload`]) and its run
 //!   ([`Runnable`]).
-//! - `client_server`: the frame of workloads on a transport: clients on lanes side by side, a server with its streams.
+//! - `client_server`: the frame of workloads on a transport: clients side by side, a server with its streams.
 //!   `session` runs both here, `far` one of them with the other on another machine.
 //! - `peer`: programs in place of the client or the server.
 //! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `output_tail`: programs' output.
@@ -67,6 +67,6 @@ pub use progress::{Fault, Progress, Snapshot};
 pub use registry::{WorkloadConfig, WorkloadKind, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
 pub use served::{Clocks, FarServed, FarServer, Served};
-pub use server_observation::{SEEN_BYTES, ServerObservation};
+pub use server_observation::{OBSERVATION_BYTES, ServerObservation};
 pub use warning::{Warning, WarningReport};
 pub use workload::{PathFacts, Runnable, Workload, WorkloadSettings};

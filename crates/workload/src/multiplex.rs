@@ -9,15 +9,11 @@ use crate::answers::Answers;
 use crate::client::{Client, Opened};
 use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
-use crate::echo::add_times;
 use crate::exchange::Exchange;
 use crate::message::{Messages, Sizes};
 use crate::needs::ConnectionNeeds;
 use crate::open_loop::requests;
-use crate::sample::Sample;
 use crate::schedule::{Due, Schedule};
-use crate::served::Clocks;
-use crate::server_observation::ServerObservation;
 use crate::timed_streams::{self, TimedStream};
 use crate::workload::{
     MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings, default_timeout_ns,
@@ -101,16 +97,16 @@ impl Multiplex {
     /// Opens one for each stream the transport can distinguish, or one for all if streams are channels in it.
     async fn open_streams(
         &self,
-        lane: &Client<'_>,
+        client: &Client<'_>,
         opened: &[Opened],
         due: &[Due],
     ) -> Result<Vec<TimedStream>, TransportError> {
-        let apart = lane.features().streams == Streams::Many || opened.len() > 1;
+        let apart = client.features().streams == Streams::Many || opened.len() > 1;
         let count = if apart { self.streams } else { 1 };
         let mut streams = Vec::new();
         for number in 0..count {
             let connection = opened[number as usize % opened.len()].connection.as_ref();
-            let stream = lane.within("cannot open a stream", connection.open(Purpose::Messages)).await?;
+            let stream = client.within("cannot open a stream", connection.open(Purpose::Messages)).await?;
             let due = due.iter().filter(|due| !apart || due.stream == number).copied().collect();
             streams.push(TimedStream { stream, client_port: connection.client_port(), due });
         }
@@ -119,24 +115,24 @@ impl Multiplex {
 
     async fn send_all(
         &self,
-        lane: &Client<'_>,
+        client: &Client<'_>,
         opened: &mut [Opened],
         due: &[Due],
     ) -> Result<Vec<Exchange>, WorkloadError> {
-        let size = lane.sizes.request;
-        if lane.stream_per_message() {
-            let schedule = Schedule::starting_now(lane.context, size);
+        let size = client.sizes.request;
+        if client.stream_per_message() {
+            let schedule = Schedule::starting_now(client.context, size);
             let connections: Vec<&dyn Connection> = opened.iter().map(|opened| opened.connection.as_ref()).collect();
-            return requests(lane, schedule, &connections, due).await;
+            return requests(client, schedule, &connections, due).await;
         }
-        match self.open_streams(lane, opened, due).await {
+        match self.open_streams(client, opened, due).await {
             Ok(streams) => {
-                let schedule = Schedule::starting_now(lane.context, size);
+                let schedule = Schedule::starting_now(client.context, size);
                 let mut connections: Vec<&mut dyn Connection> =
                     opened.iter_mut().map(|opened| opened.connection.as_mut() as &mut dyn Connection).collect();
-                timed_streams::run(lane, schedule, streams, &mut connections).await
+                timed_streams::run(client, schedule, streams, &mut connections).await
             }
-            Err(error) => Ok(due.iter().map(|due| due.unsent(lane, &error)).collect()),
+            Err(error) => Ok(due.iter().map(|due| due.unsent(client, &error)).collect()),
         }
     }
 }
@@ -198,36 +194,24 @@ impl ClientServer for Multiplex {
         Answers::new(clock, self.sizes(), Messages { payload: self.payload })
     }
 
-    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, client: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let due = self.schedule();
         let mut opened = Vec::new();
         for _ in 0..self.connection_count() {
-            match lane.open().await {
+            match client.open().await {
                 Ok(connection) => opened.push(connection),
-                Err(error) => return Ok(due.iter().map(|due| due.unsent(lane, &error)).collect()),
+                Err(error) => return Ok(due.iter().map(|due| due.unsent(client, &error)).collect()),
             }
         }
-        lane.context.setup_done();
-        let mut exchanges = self.send_all(lane, &mut opened, &due).await?;
+        client.context.setup_done();
+        let mut exchanges = self.send_all(client, &mut opened, &due).await?;
         for (number, opened) in opened.iter_mut().enumerate() {
             let first = exchanges.iter_mut().find(|exchange| exchange.sample.exchange == number as u64);
-            if let (Some(first), true) = (first, lane.connections_take_packets()) {
+            if let (Some(first), true) = (first, client.connections_take_packets()) {
                 opened.note_phases(&mut first.sample);
             }
-            lane.close(opened.connection.as_mut()).await;
+            client.close(opened.connection.as_mut()).await;
         }
         Ok(exchanges)
-    }
-
-    fn add_server_side(
-        &self,
-        sample: &mut Sample,
-        seen: &ServerObservation,
-        clocks: Clocks,
-    ) -> Result<(), TransportError> {
-        if clocks != Clocks::Apart {
-            add_times(sample, seen);
-        }
-        Ok(())
     }
 }

@@ -16,8 +16,8 @@ use crosswind_units::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 /// Sends the messages with these `numbers` over one connection, message `n` at n / `rate_per_s` after the start.
-pub async fn run_lane(
-    lane: &Client<'_>,
+pub async fn run_client(
+    client: &Client<'_>,
     rate_per_s: f64,
     alone: bool,
     numbers: impl Iterator<Item = u64>,
@@ -27,53 +27,53 @@ pub async fn run_lane(
         .map(|number| Due {
             number,
             stream: 0,
-            connection: lane.number,
+            connection: client.number,
             after: Duration::from_nanos((number as f64 * interval_ns) as u64),
         })
         .collect();
-    let mut opened = match lane.open().await {
+    let mut opened = match client.open().await {
         Ok(opened) => opened,
-        Err(error) => return Ok(due.iter().map(|due| due.unsent(lane, &error)).collect()),
+        Err(error) => return Ok(due.iter().map(|due| due.unsent(client, &error)).collect()),
     };
     if alone {
-        lane.context.setup_done();
+        client.context.setup_done();
     }
     let connection = opened.connection.as_mut();
-    let schedule = Schedule::starting_now(lane.context, lane.sizes.request);
-    let mut exchanges = if lane.stream_per_message() {
-        requests(lane, schedule, &[&*connection], &due).await?
+    let schedule = Schedule::starting_now(client.context, client.sizes.request);
+    let mut exchanges = if client.stream_per_message() {
+        requests(client, schedule, &[&*connection], &due).await?
     } else {
-        match lane.within("cannot open a stream", connection.open(Purpose::Messages)).await {
+        match client.within("cannot open a stream", connection.open(Purpose::Messages)).await {
             Ok(stream) => {
                 let client_port = connection.client_port();
-                timed_streams::run(lane, schedule, vec![TimedStream { stream, client_port, due }], &mut [connection])
+                timed_streams::run(client, schedule, vec![TimedStream { stream, client_port, due }], &mut [connection])
                     .await?
             }
-            Err(error) => due.iter().map(|due| due.unsent(lane, &error)).collect(),
+            Err(error) => due.iter().map(|due| due.unsent(client, &error)).collect(),
         }
     };
-    if lane.connections_take_packets() {
-        let first = exchanges.iter_mut().find(|exchange| exchange.sample.exchange == u64::from(lane.number));
+    if client.connections_take_packets() {
+        let first = exchanges.iter_mut().find(|exchange| exchange.sample.exchange == u64::from(client.number));
         if let Some(first) = first {
             opened.note_phases(&mut first.sample);
         }
     }
-    lane.close(opened.connection.as_mut()).await;
+    client.close(opened.connection.as_mut()).await;
     Ok(exchanges)
 }
 
 /// Sends every message on a stream of its own, on its connection among `connections`.
 pub async fn requests(
-    lane: &Client<'_>,
+    client: &Client<'_>,
     schedule: Schedule,
     connections: &[&dyn Connection],
     all: &[Due],
 ) -> Result<Vec<Exchange>, WorkloadError> {
-    let pace = Pace::new(lane.driver())?;
+    let pace = Pace::new(client.driver())?;
     let mut under_way = FuturesUnordered::new();
     let mut done = Vec::with_capacity(all.len());
     for due in all {
-        let waiting = lane.until_due(&pace, schedule.start + due.after);
+        let waiting = client.until_due(&pace, schedule.start + due.after);
         tokio::pin!(waiting);
         let is_on = loop {
             tokio::select! {
@@ -86,7 +86,7 @@ pub async fn requests(
             break;
         }
         let connection = connections[due.connection as usize % connections.len()];
-        under_way.push(request(lane, schedule, connection, *due));
+        under_way.push(request(client, schedule, connection, *due));
     }
     while let Some(exchange) = under_way.next().await {
         done.push(exchange);
@@ -94,13 +94,13 @@ pub async fn requests(
     Ok(done)
 }
 
-async fn request(lane: &Client<'_>, schedule: Schedule, connection: &dyn Connection, due: Due) -> Exchange {
-    let clock = lane.context.clock();
-    let mut message = lane.messages().buffer(schedule.size);
-    lane.messages().write(&mut message, due.number);
+async fn request(client: &Client<'_>, schedule: Schedule, connection: &dyn Connection, due: Due) -> Exchange {
+    let clock = client.context.clock();
+    let mut message = client.messages().buffer(schedule.size);
+    client.messages().write(&mut message, due.number);
     let mut reply = vec![0; schedule.size];
     let before = clock.now();
-    let result = lane
+    let result = client
         .within("cannot exchange", async {
             let mut stream = connection.open(Purpose::Messages).await?;
             let length = exchange(&mut stream, &message, &mut reply).await?;
@@ -123,7 +123,7 @@ async fn request(lane: &Client<'_>, schedule: Schedule, connection: &dyn Connect
         if reply[..length] == message[..] { Ok(()) } else { Err(message::changed()) }
     });
     sample.failed = result.is_err().then_some(after);
-    lane.context.progress.exchange_done(result.is_ok().then(|| (after - before).as_nanos()));
+    client.context.progress.exchange_done(result.is_ok().then(|| (after - before).as_nanos()));
     let mut exchange = Exchange::new(sample, result);
     let tag = Some(message::read(&message));
     exchange.trace = Some(Trace { client_port: connection.client_port(), not_before: before, tag });

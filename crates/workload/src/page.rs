@@ -144,10 +144,10 @@ impl ClientServer for Page {
         Files { part: Messages { payload: Payload::Binary }.buffer(CHUNK) }
     }
 
-    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, client: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let mut exchanges = Vec::new();
-        for number in (0..self.count).take_while(|_| !lane.is_over()) {
-            let page = Loading { config: self, lane, number, objects: Mutex::default() };
+        for number in (0..self.count).take_while(|_| !client.is_over()) {
+            let page = Loading { config: self, client, number, objects: Mutex::default() };
             exchanges.push(page.load().await);
         }
         Ok(exchanges)
@@ -185,32 +185,32 @@ struct OnConnection<'a> {
 /// A loading page.
 struct Loading<'a> {
     config: &'a Page,
-    lane: &'a Client<'a>,
+    client: &'a Client<'a>,
     number: u64,
     objects: Mutex<Vec<PageObject>>,
 }
 
 impl Loading<'_> {
     async fn load(self) -> Exchange {
-        let clock = self.lane.context.clock();
+        let clock = self.client.context.clock();
         let mut sample = Sample::new(self.number, 0);
         let begin = clock.now();
         sample.sent = Some(begin);
-        let result = self.lane.within("cannot load a page", self.everything(&mut sample)).await;
+        let result = self.client.within("cannot load a page", self.everything(&mut sample)).await;
         let objects = self.objects.into_inner().unwrap_or_default();
         sample.failed = result.is_err().then(|| clock.now());
         sample.received_bytes = objects.iter().map(|object| object.bytes).sum();
         if result.is_ok() {
             sample.received = objects.iter().filter_map(|object| object.received).max();
         }
-        self.lane.context.progress.exchange_done(sample.received.map(|end| (end - begin).as_nanos()));
+        self.client.context.progress.exchange_done(sample.received.map(|end| (end - begin).as_nanos()));
         Exchange { objects, ..Exchange::new(sample, result) }
     }
 
     async fn everything(&self, sample: &mut Sample) -> Result<(), TransportError> {
-        let clock = self.lane.context.clock();
+        let clock = self.client.context.clock();
         let begin = clock.now();
-        let mut first = self.lane.open().await?;
+        let mut first = self.client.open().await?;
         first.note_phases(sample);
         let document = Wanted { name: "html".into(), bytes: self.config.html_bytes };
         let mut on_first =
@@ -220,7 +220,7 @@ impl Loading<'_> {
         let wanted: VecDeque<Wanted> = pieces("script", self.config.scripts_bytes, self.config.scripts)
             .chain(pieces("image", self.config.images_bytes, self.config.images))
             .collect();
-        if self.lane.features().shares_connection {
+        if self.client.features().shares_connection {
             let gets = wanted.into_iter().map(|wanted| {
                 let mut on = OnConnection { setup: None, ..on_first };
                 async move { self.get(&mut on, found, wanted).await }
@@ -237,7 +237,7 @@ impl Loading<'_> {
             own?;
             all(others)?;
         }
-        self.lane.close(first.connection.as_mut()).await;
+        self.client.close(first.connection.as_mut()).await;
         Ok(())
     }
 
@@ -248,10 +248,10 @@ impl Loading<'_> {
         number: u32,
         found: Instant,
     ) -> Result<(), TransportError> {
-        let mut opened = self.lane.open().await?;
+        let mut opened = self.client.open().await?;
         let on = OnConnection { connection: opened.connection.as_ref(), number, setup: Some(opened.setup()) };
         self.work_off(queue, on, found).await?;
-        self.lane.close(opened.connection.as_mut()).await;
+        self.client.close(opened.connection.as_mut()).await;
         Ok(())
     }
 
@@ -297,7 +297,7 @@ impl Loading<'_> {
         bytes: u64,
         object: &mut PageObject,
     ) -> Result<(), TransportError> {
-        let clock = self.lane.context.clock();
+        let clock = self.client.context.clock();
         let mut buffer = vec![0; CHUNK];
         object.sent = Some(clock.now());
         let mut stream = connection.open(Purpose::Download(Some(bytes))).await?;

@@ -34,7 +34,7 @@ pub async fn answer(mut served: ServerStream<'_>) {
 
 /// A connection's requests.
 pub struct Probes<'a> {
-    pub lane: &'a Client<'a>,
+    pub client: &'a Client<'a>,
     pub connection: &'a dyn Connection,
     pub rate_per_s: f64,
 }
@@ -46,8 +46,8 @@ impl Probes<'_> {
         transfer: impl Future<Output = T>,
         exchanges: &mut Vec<Exchange>,
     ) -> Result<T, WorkloadError> {
-        let clock = self.lane.context.clock();
-        let pace = Pace::new(self.lane.driver())?;
+        let clock = self.client.context.clock();
+        let pace = Pace::new(self.client.driver())?;
         let start = clock.now();
         let mut under_way = FuturesUnordered::new();
         tokio::pin!(transfer);
@@ -69,7 +69,7 @@ impl Probes<'_> {
     }
 
     async fn request(&self, number: u64, due: Instant) -> Exchange {
-        let (lane, clock) = (self.lane, self.lane.context.clock());
+        let (client, clock) = (self.client, self.client.context.clock());
         let sent = clock.now();
         let mut byte = [0; BYTES as usize];
         let asking = async {
@@ -79,7 +79,7 @@ impl Probes<'_> {
                 _ => Err(TransportError::with("cannot request", Outcome::Closed, "the answer is empty")),
             }
         };
-        let result = lane.within("cannot request", asking).await;
+        let result = client.within("cannot request", asking).await;
         let now = clock.now();
         let sample = Sample {
             client_port: Some(self.connection.client_port()),
@@ -89,7 +89,7 @@ impl Probes<'_> {
             received: result.is_ok().then_some(now),
             failed: result.is_err().then_some(now),
             received_bytes: u64::from(result.is_ok()),
-            ..Sample::new(number, lane.number)
+            ..Sample::new(number, client.number)
         };
         Exchange::new(sample, result)
     }

@@ -38,8 +38,8 @@ impl Due {
     }
 
     /// The message was never sent, because of `error`.
-    pub fn unsent(&self, lane: &Client<'_>, error: &TransportError) -> Exchange {
-        lane.context.progress.exchange_done(None);
+    pub fn unsent(&self, client: &Client<'_>, error: &TransportError) -> Exchange {
+        client.context.progress.exchange_done(None);
         Exchange::new(self.sample(), Err(error.clone()))
     }
 }

@@ -7,7 +7,7 @@ use crosswind_transport::SocketReadback;
 /// A server's results.
 pub struct Served {
     /// Its observations.
-    pub seen: Vec<ServerObservation>,
+    pub observations: Vec<ServerObservation>,
     /// Its first connection's socket settings.
     pub readback: Option<SocketReadback>,
     /// Its threads' CPU time.

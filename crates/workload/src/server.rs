@@ -40,15 +40,15 @@ pub struct ServerStream<'a> {
     pub one_message: bool,
     /// Whether notes are kept.
     keeps: bool,
-    seen: Vec<ServerObservation>,
+    observations: Vec<ServerObservation>,
     all: &'a Mutex<Vec<ServerObservation>>,
 }
 
 impl ServerStream<'_> {
     /// Keeps an observation of a message.
-    pub fn note(&mut self, seen: ServerObservation) {
+    pub fn note(&mut self, observation: ServerObservation) {
         if self.keeps {
-            self.seen.push(seen);
+            self.observations.push(observation);
         }
     }
 
@@ -62,7 +62,7 @@ impl Drop for ServerStream<'_> {
     fn drop(&mut self) {
         // However it ended: a stopping reactor drops work under way.
         if let Ok(mut all) = self.all.lock() {
-            all.append(&mut self.seen);
+            all.append(&mut self.observations);
         }
     }
 }
@@ -84,7 +84,7 @@ pub struct Server<'a, S> {
     connections: AtomicU64,
     /// Wakes threads waiting on a connection.
     open: Mutex<HashMap<u64, Interrupt>>,
-    seen: Mutex<Vec<ServerObservation>>,
+    observations: Mutex<Vec<ServerObservation>>,
     readback: Mutex<Option<SocketReadback>>,
     cpu_ns: AtomicU64,
     failure: Mutex<Option<WorkloadError>>,
@@ -103,7 +103,7 @@ impl<'a, S: ServeStream> Server<'a, S> {
             idle: AtomicUsize::new(0),
             connections: AtomicU64::new(0),
             open: Mutex::default(),
-            seen: Mutex::default(),
+            observations: Mutex::default(),
             readback: Mutex::default(),
             cpu_ns: AtomicU64::new(0),
             failure: Mutex::default(),
@@ -145,7 +145,7 @@ impl<'a, S: ServeStream> Server<'a, S> {
             return Err(error);
         }
         Ok(Served {
-            seen: self.seen.into_inner().unwrap_or_default(),
+            observations: self.observations.into_inner().unwrap_or_default(),
             readback: self.readback.into_inner().unwrap_or_default(),
             cpu_ns: self.cpu_ns.into_inner(),
         })
@@ -278,8 +278,8 @@ impl<'a, S: ServeStream> Server<'a, S> {
         let Features { datagram, http, .. } = self.features();
         // Without a timeout of its own it still serves; it then times out as the listener does.
         let _ = stream.receiver.set_timeout(if datagram { IDLE_WAIT } else { self.needs.timeout });
-        let (stopping, all) = (&self.stopping, &self.seen);
+        let (stopping, all) = (&self.stopping, &self.observations);
         let keeps = !self.context.allowance.as_ref().is_some_and(|allowance| allowance.numbers_answers());
-        ServerStream { stopping, stream, client_port, one_message: http, keeps, seen: Vec::new(), all }
+        ServerStream { stopping, stream, client_port, one_message: http, keeps, observations: Vec::new(), all }
     }
 }

@@ -8,7 +8,7 @@ use crate::measured::Measured;
 use crate::peer;
 use crate::served::{Clocks, Served};
 use crate::server::Server;
-use crate::server_observation::SeenByPort;
+use crate::server_observation::ObservationsByPort;
 use crate::workload::Runnable;
 use crosswind_units::Duration;
 use std::sync::OnceLock;
@@ -37,13 +37,18 @@ fn run_both<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Meas
     let server = Server::new(context, needs, &serve);
     let readback = OnceLock::new();
     let (mut exchanges, client_cpu_ns) = std::thread::scope(|scope| {
-        server.start(scope, workload.lanes())?;
+        server.start(scope, workload.clients())?;
         let clients = run_clients(workload, context, &readback);
         server.stop();
         clients
     })?;
     let served = server.into_served()?;
-    add_server_side(workload, &mut exchanges, &SeenByPort::new(served.seen, Duration::ZERO), Clocks::Same);
+    add_server_side(
+        workload,
+        &mut exchanges,
+        &ObservationsByPort::new(served.observations, Duration::ZERO),
+        Clocks::Same,
+    );
     let sockets = [readback.into_inner(), served.readback];
     check_settings(context, &sockets)?;
     Ok(Measured { sockets, cpu_ns: [client_cpu_ns, served.cpu_ns], ..measured_of(context, exchanges) })

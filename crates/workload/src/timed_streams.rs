@@ -30,35 +30,35 @@ pub struct TimedStream {
 
 /// Runs streams side by side, over `connections`.
 pub async fn run(
-    lane: &Client<'_>,
+    client: &Client<'_>,
     schedule: Schedule,
     streams: Vec<TimedStream>,
     connections: &mut [&mut dyn Connection],
 ) -> Result<Vec<Exchange>, WorkloadError> {
-    match lane.driver() {
-        Driver::Thread => on_threads(lane, schedule, streams, connections),
+    match client.driver() {
+        Driver::Thread => on_threads(client, schedule, streams, connections),
         Driver::Reactor => {
-            let finished = join_all(streams.into_iter().map(|stream| on_reactor(lane, schedule, stream))).await;
+            let finished = join_all(streams.into_iter().map(|stream| on_reactor(client, schedule, stream))).await;
             Ok(finished.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
     }
 }
 
 async fn on_reactor(
-    lane: &Client<'_>,
+    client: &Client<'_>,
     schedule: Schedule,
     stream: TimedStream,
 ) -> Result<Vec<Exchange>, WorkloadError> {
     let TimedStream { stream: Stream { mut sender, mut receiver, .. }, client_port, due } = stream;
-    let pace = Pace::new(lane.driver())?;
+    let pace = Pace::new(client.driver())?;
     let (record, over) = (Record::default(), AtomicBool::new(false));
     let failure = {
-        let receiving = record.receive(lane, schedule, receiver.as_mut(), due.len(), &over);
+        let receiving = record.receive(client, schedule, receiver.as_mut(), due.len(), &over);
         tokio::pin!(receiving);
         let (failure, has_ended) = tokio::select! {
             biased;
             () = &mut receiving => (None, true),
-            failure = record.send(lane, schedule, &pace, sender.as_mut(), &due) => (failure, false),
+            failure = record.send(client, schedule, &pace, sender.as_mut(), &due) => (failure, false),
         };
         if failure.is_none() && !has_ended {
             // The last reply may take as long as the timeout.
@@ -66,16 +66,16 @@ async fn on_reactor(
                 receiving.await;
                 Ok(())
             };
-            let _ = lane.within("cannot receive", rest).await;
+            let _ = client.within("cannot receive", rest).await;
         }
         failure
     };
-    let _ = lane.driver().within(FINISH_TIMEOUT, "cannot finish", sender.finish()).await;
-    Ok(record.close(lane, schedule, client_port, &due, failure.as_ref()))
+    let _ = client.driver().within(FINISH_TIMEOUT, "cannot finish", sender.finish()).await;
+    Ok(record.close(client, schedule, client_port, &due, failure.as_ref()))
 }
 
 fn on_threads(
-    lane: &Client<'_>,
+    client: &Client<'_>,
     schedule: Schedule,
     streams: Vec<TimedStream>,
     connections: &mut [&mut dyn Connection],
@@ -85,23 +85,23 @@ fn on_threads(
         running.push((sender, receiver, Record::default(), client_port, due));
     }
     let over = AtomicBool::new(false);
-    let (over, clock) = (&over, lane.context.clock());
+    let (over, clock) = (&over, client.context.clock());
     let failures = std::thread::scope(|scope| {
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         for (sender, receiver, record, _, due) in &mut running {
             let (record, due) = (&*record, &*due);
-            receivers.push(lane.context.spawn(scope, Side::Forward, move || {
-                Ok(Driver::Thread.run(record.receive(lane, schedule, receiver.as_mut(), due.len(), over))?)
+            receivers.push(client.context.spawn(scope, Side::Forward, move || {
+                Ok(Driver::Thread.run(record.receive(client, schedule, receiver.as_mut(), due.len(), over))?)
             })?);
-            senders.push(lane.context.spawn(scope, Side::Forward, move || {
+            senders.push(client.context.spawn(scope, Side::Forward, move || {
                 let pace = Pace::new(Driver::Thread)?;
-                Ok(Driver::Thread.run(record.send(lane, schedule, &pace, sender.as_mut(), due))?)
+                Ok(Driver::Thread.run(record.send(client, schedule, &pace, sender.as_mut(), due))?)
             })?);
         }
         let failures: Vec<Option<TransportError>> =
             senders.into_iter().map(|sender| Ok(join(sender)?.0)).collect::<Result<_, WorkloadError>>()?;
         // The last reply may take as long as the timeout; whoever still waits then is woken.
-        let deadline = clock.now() + Duration::from_nanos(lane.timeout().as_nanos() as u64);
+        let deadline = clock.now() + Duration::from_nanos(client.timeout().as_nanos() as u64);
         let failed = failures.iter().any(Option::is_some);
         while !receivers.iter().all(std::thread::ScopedJoinHandle::is_finished) && clock.now() < deadline && !failed {
             std::thread::park_timeout(LOOK_INTERVAL);
@@ -115,7 +115,7 @@ fn on_threads(
     })?;
     let ended = running.into_iter().zip(failures);
     Ok(ended
-        .flat_map(|((_, _, record, port, due), failure)| record.close(lane, schedule, port, &due, failure.as_ref()))
+        .flat_map(|((_, _, record, port, due), failure)| record.close(client, schedule, port, &due, failure.as_ref()))
         .collect())
 }
 
@@ -137,20 +137,20 @@ impl Record {
     /// Sends every message at its time. Returns the reason for an early end, if any.
     async fn send(
         &self,
-        lane: &Client<'_>,
+        client: &Client<'_>,
         schedule: Schedule,
         pace: &Pace,
         sender: &mut dyn Sender,
         all: &[Due],
     ) -> Option<TransportError> {
-        let clock = lane.context.clock();
-        let mut message = lane.messages().buffer(schedule.size);
+        let clock = client.context.clock();
+        let mut message = client.messages().buffer(schedule.size);
         for due in all {
             let intended = schedule.start + due.after;
-            if !lane.until_due(pace, intended).await {
+            if !client.until_due(pace, intended).await {
                 return None;
             }
-            lane.messages().write(&mut message, due.number);
+            client.messages().write(&mut message, due.number);
             let sample = Sample {
                 intended: Some(intended),
                 sent: Some(clock.now()),
@@ -162,8 +162,8 @@ impl Record {
                 entries.waiting.insert(message::read(&message), due.number);
                 entries.samples.insert(due.number, sample);
             }
-            if let Err(error) = lane.within("cannot send", sender.send(&message)).await {
-                if lane.features().datagram {
+            if let Err(error) = client.within("cannot send", sender.send(&message)).await {
+                if client.features().datagram {
                     continue;
                 }
                 return Some(error);
@@ -180,20 +180,20 @@ impl Record {
     /// Matches replies with messages by the visible part of their numbers, until all are there.
     async fn receive(
         &self,
-        lane: &Client<'_>,
+        client: &Client<'_>,
         schedule: Schedule,
         receiver: &mut dyn Receiver,
         expected: usize,
         over: &AtomicBool,
     ) {
-        let clock = lane.context.clock();
+        let clock = client.context.clock();
         let mut reply = vec![0; schedule.size];
         loop {
             let received = receiver.receive(&mut reply).await;
             let now = clock.now();
             match received {
                 Ok(length) if length == schedule.size => {
-                    if self.note_reply(lane, message::read(&reply), now, receiver.position()) == expected {
+                    if self.note_reply(client, message::read(&reply), now, receiver.position()) == expected {
                         return;
                     }
                 }
@@ -206,19 +206,19 @@ impl Record {
     }
 
     /// Notes a reply, and returns the count. A reply to an abandoned message, or a second copy, matches nothing.
-    fn note_reply(&self, lane: &Client<'_>, tag: u64, now: Instant, position: Option<Position>) -> usize {
+    fn note_reply(&self, client: &Client<'_>, tag: u64, now: Instant, position: Option<Position>) -> usize {
         let Ok(mut entries) = self.entries.lock() else { return 0 };
         let entries = &mut *entries;
         let sample = entries.waiting.remove(&tag).and_then(|number| entries.samples.get_mut(&number));
         if let Some(sample) = sample {
             let rtt = sample.sent.map(|sent| now.saturating_since(sent));
             // A late reply is lost, as in a closed loop.
-            if rtt.is_none_or(|rtt| std::time::Duration::from(rtt) <= lane.timeout()) {
+            if rtt.is_none_or(|rtt| std::time::Duration::from(rtt) <= client.timeout()) {
                 sample.received = Some(now);
                 sample.received_bytes = sample.sent_bytes;
                 sample.positions[1] = position;
                 sample.outcome = Outcome::Ok;
-                lane.context.progress.exchange_done(rtt.map(Duration::as_nanos));
+                client.context.progress.exchange_done(rtt.map(Duration::as_nanos));
                 entries.replies += 1;
             }
         }
@@ -228,7 +228,7 @@ impl Record {
     /// One exchange for each message, once nothing more can come. `failure` kept the last ones from being sent.
     fn close(
         self,
-        lane: &Client<'_>,
+        client: &Client<'_>,
         schedule: Schedule,
         client_port: u16,
         all: &[Due],
@@ -240,13 +240,13 @@ impl Record {
         });
         all.iter()
             .map(|due| {
-                let Some(sample) = entries.samples.remove(&due.number) else { return due.unsent(lane, &not_sent) };
+                let Some(sample) = entries.samples.remove(&due.number) else { return due.unsent(client, &not_sent) };
                 let ok = sample.outcome == Outcome::Ok;
                 if !ok {
-                    lane.context.progress.exchange_done(None);
+                    client.context.progress.exchange_done(None);
                 }
-                let (sent, tag) = (sample.sent, Some(lane.messages().tag(due.number, schedule.size)));
-                let mut exchange = Exchange::new(sample, if ok { Ok(()) } else { Err(no_reply(lane)) });
+                let (sent, tag) = (sample.sent, Some(client.messages().tag(due.number, schedule.size)));
+                let mut exchange = Exchange::new(sample, if ok { Ok(()) } else { Err(no_reply(client)) });
                 exchange.trace = sent.map(|not_before| Trace { client_port, not_before, tag });
                 exchange
             })
@@ -254,7 +254,7 @@ impl Record {
     }
 }
 
-fn no_reply(lane: &Client<'_>) -> TransportError {
-    let cause = format!("no reply came within {} s", lane.timeout().as_secs_f64());
+fn no_reply(client: &Client<'_>) -> TransportError {
+    let cause = format!("no reply came within {} s", client.timeout().as_secs_f64());
     TransportError::with("cannot receive", Outcome::Timeout, cause)
 }

@@ -183,7 +183,7 @@ impl ClientServer for Transfer {
         }
     }
 
-    fn lanes(&self) -> u32 {
+    fn clients(&self) -> u32 {
         self.connections
     }
 
@@ -197,11 +197,11 @@ impl ClientServer for Transfer {
         }
     }
 
-    async fn client(&self, lane: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
-        let end = self.server(lane.context.clock());
+    async fn client(&self, client: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+        let end = self.server(client.context.clock());
         let mut exchanges = Vec::new();
-        for number in lane.numbers(self.count, self.connections).take_while(|_| !lane.is_over()) {
-            end.exchange(lane, number, &mut exchanges).await?;
+        for number in client.numbers(self.count, self.connections).take_while(|_| !client.is_over()) {
+            end.exchange(client, number, &mut exchanges).await?;
         }
         Ok(exchanges)
     }
@@ -209,32 +209,32 @@ impl ClientServer for Transfer {
     fn add_server_side(
         &self,
         sample: &mut Sample,
-        seen: &ServerObservation,
+        observation: &ServerObservation,
         clocks: Clocks,
     ) -> Result<(), TransportError> {
         let one_clock = clocks == Clocks::Same;
         match self.direction {
             Direction::Upload => {
-                sample.received_bytes = seen.bytes;
+                sample.received_bytes = observation.bytes;
                 if one_clock || self.duration_ns.is_some() {
-                    sample.received = (seen.bytes > 0).then_some(seen.received);
+                    sample.received = (observation.bytes > 0).then_some(observation.received);
                 }
                 if self.duration_ns.is_some() {
-                    sample.sent = Some(seen.first);
+                    sample.sent = Some(observation.first);
                     // The receiver drops the connection: an error to the sender alone.
-                    if seen.bytes > 0 {
+                    if observation.bytes > 0 {
                         (sample.outcome, sample.failed) = (Outcome::Ok, None);
                     }
-                } else if Some(seen.bytes) != self.size_bytes && sample.outcome == Outcome::Ok {
-                    let cause = format!("the server received {} bytes", seen.bytes);
+                } else if Some(observation.bytes) != self.size_bytes && sample.outcome == Outcome::Ok {
+                    let cause = format!("the server received {} bytes", observation.bytes);
                     return Err(TransportError::with("cannot transfer", Outcome::Closed, cause));
                 }
             }
             Direction::Download => {
                 if self.size_bytes.is_some() && one_clock {
-                    sample.sent = Some(seen.sent);
+                    sample.sent = Some(observation.sent);
                 }
-                sample.positions[1] = sample.positions[1].or(seen.position);
+                sample.positions[1] = sample.positions[1].or(observation.position);
                 sample.sent_bytes = self.size_bytes.unwrap_or(sample.received_bytes);
             }
         }
@@ -266,7 +266,7 @@ impl ServeStream for End {
         }
         let client_port = served.client_port;
         let started = self.clock.now();
-        let seen = match self.config.direction {
+        let observation = match self.config.direction {
             Direction::Upload => {
                 let mut received = Received::default();
                 let _ = self.receive(served.stream.receiver.as_mut(), &mut received).await;
@@ -301,7 +301,7 @@ impl ServeStream for End {
                 }
             }
         };
-        served.note(seen);
+        served.note(observation);
         // The client learns the end, or is gone.
         let _ = served.stream.sender.finish().await;
         if self.config.direction == Direction::Download && self.config.size_bytes.is_some() {
@@ -320,17 +320,17 @@ impl End {
     /// One transfer, as far as the client knows it, and the requests beside it.
     async fn exchange(
         &self,
-        lane: &Client<'_>,
+        client: &Client<'_>,
         number: u64,
         exchanges: &mut Vec<Exchange>,
     ) -> Result<(), WorkloadError> {
         let (config, clock) = (&self.config, self.clock);
-        let mut sample = Sample::new(number, lane.number);
+        let mut sample = Sample::new(number, client.number);
         let before = clock.now();
-        let mut opened = match lane.open().await {
+        let mut opened = match client.open().await {
             Ok(opened) => opened,
             Err(error) => {
-                lane.context.progress.exchange_done(None);
+                client.context.progress.exchange_done(None);
                 exchanges.push(Exchange::new(sample, Err(error)));
                 return Ok(());
             }
@@ -339,30 +339,30 @@ impl End {
         opened.note_phases(&mut sample);
         let connection = opened.connection.as_mut();
         let client_port = connection.client_port();
-        let transfer = self.transfer(lane, &*connection, &mut sample, open);
+        let transfer = self.transfer(client, &*connection, &mut sample, open);
         let result = match config.probe_rate_per_s {
             None => transfer.await,
             Some(rate_per_s) => {
-                Probes { lane, connection: &*connection, rate_per_s }.beside(transfer, exchanges).await?
+                Probes { client, connection: &*connection, rate_per_s }.beside(transfer, exchanges).await?
             }
         };
         sample.failed = result.is_err().then(|| clock.now());
         if config.size_bytes.is_some() {
             let side = if config.direction == Direction::Upload { Side::Forward } else { Side::Reverse };
-            let clock = lane.context.testbed.payload_clock();
+            let clock = client.context.testbed.payload_clock();
             sample.wire_ns = clock.read(side, client_port).map(|(first, last)| (last - first).as_nanos());
         }
         // A receiver by duration drops the connection when it has counted for long enough.
         let dropped_in_time = config.duration_ns.is_some() && sample.sent_bytes > 0;
         let ok = result.is_ok() || dropped_in_time;
-        lane.context.progress.exchange_done(ok.then(|| (clock.now() - open).as_nanos()));
+        client.context.progress.exchange_done(ok.then(|| (clock.now() - open).as_nanos()));
         if config.duration_ns.is_some() {
             connection.abort();
         } else {
-            lane.close(connection).await;
+            client.close(connection).await;
         }
         // An endless one has succeeded when its flow ends.
-        let is_whole = config.duration_ns.is_some() && sample.received_bytes > 0 && lane.is_over();
+        let is_whole = config.duration_ns.is_some() && sample.received_bytes > 0 && client.is_over();
         let mut exchange = Exchange::new(sample, if is_whole { Ok(()) } else { result });
         exchange.trace = Some(Trace { client_port, not_before: before, tag: None });
         exchanges.push(exchange);
@@ -371,7 +371,7 @@ impl End {
 
     async fn transfer(
         &self,
-        lane: &Client<'_>,
+        client: &Client<'_>,
         connection: &dyn Connection,
         sample: &mut Sample,
         open: Instant,
@@ -381,18 +381,18 @@ impl End {
             Direction::Upload => Purpose::Upload(config.size_bytes),
             Direction::Download => Purpose::Download(Some(config.size_bytes.unwrap_or(ENDLESS))),
         };
-        let mut stream = lane.within("cannot open a stream", connection.open(purpose)).await?;
+        let mut stream = client.within("cannot open a stream", connection.open(purpose)).await?;
         match config.direction {
             Direction::Upload => {
                 sample.sent = Some(open);
                 let sending = self.send(stream.sender.as_mut(), &mut sample.sent_bytes);
-                let result = lane.until_over("cannot transfer", sending).await;
+                let result = client.until_over("cannot transfer", sending).await;
                 sample.positions = stream.positions();
                 result?;
                 if config.size_bytes.is_some() {
                     // The server ends when it has everything.
                     self.within(stream.receiver.receive_some(&mut [0; 1])).await?;
-                    if lane.context.far_server.is_some() {
+                    if client.context.far_server.is_some() {
                         // Until then, by the client's clock: the server's is another one.
                         sample.received = Some(self.clock.now());
                         sample.received_bytes = sample.sent_bytes;
@@ -401,7 +401,7 @@ impl End {
                 Ok(())
             }
             Direction::Download => {
-                if lane.context.far_server.is_some() {
+                if client.context.far_server.is_some() {
                     // From the request on, by the client's clock: the server's is another one.
                     sample.sent = Some(open);
                 }
@@ -410,7 +410,7 @@ impl End {
                 }
                 let mut received = Received::default();
                 let receiving = self.receive(stream.receiver.as_mut(), &mut received);
-                let result = lane.until_over("cannot receive", receiving).await;
+                let result = client.until_over("cannot receive", receiving).await;
                 sample.received = received.last;
                 sample.received_bytes = received.bytes;
                 sample.positions = stream.positions();

@@ -10,7 +10,7 @@ use crosswind_host::{HostConfig, Readback};
 use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{Resumption, TcpReport, TransportError};
 use crosswind_units::Duration as Span;
-use crosswind_workload::{Clocks, FarServed, FarServer, SEEN_BYTES, Served, ServerObservation, WorkloadError};
+use crosswind_workload::{Clocks, FarServed, FarServer, OBSERVATION_BYTES, Served, ServerObservation, WorkloadError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
@@ -257,7 +257,8 @@ impl RemoteServer {
             other => return Err(unexpected(&name, &other)),
         };
         let comparison = Comparison::new(self.before, after, boot_id() == self.server.boot_id);
-        let seen = self.receive_seen(&mut control, &report, &comparison).map_err(|e| lost(&name, &e))?;
+        let observations =
+            self.receive_observations(&mut control, &report, &comparison).map_err(|e| lost(&name, &e))?;
         if let (Some(bytes), Some(directory)) = (report.capture, &self.directory) {
             receive_capture(&mut control, bytes, directory, &name)?;
         }
@@ -266,32 +267,32 @@ impl RemoteServer {
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Ended { comparison, tcp, host, capture_missed });
         Ok(FarServed {
-            served: Served { seen, readback: socket, cpu_ns },
+            served: Served { observations, readback: socket, cpu_ns },
             clocks: if clocks.one_way { Clocks::Compared } else { Clocks::Apart },
             uncertainty: Span::from_nanos(clocks.uncertainty_ns),
         })
     }
 
-    fn receive_seen(
+    fn receive_observations(
         &self,
         control: &mut Control,
         report: &ServedReport,
         comparison: &Comparison,
     ) -> std::io::Result<Vec<ServerObservation>> {
-        let mut seen = Vec::new();
-        while (seen.len() as u64) < report.seen {
+        let mut observations = Vec::new();
+        while (observations.len() as u64) < report.seen {
             let part = control.receive_bytes(LIMIT)?.ok_or(std::io::ErrorKind::TimedOut)?;
-            let records = part.chunks_exact(SEEN_BYTES).filter_map(|record| record.try_into().ok());
-            let before = seen.len();
-            seen.extend(
-                records
-                    .map(|record| ServerObservation::from_bytes(record, |ns| comparison.to_client(ns, self.origin_ns))),
-            );
-            if seen.len() == before {
+            let records = part.chunks_exact(OBSERVATION_BYTES).filter_map(|record| record.try_into().ok());
+            let before = observations.len();
+            observations
+                .extend(records.map(|record| {
+                    ServerObservation::from_bytes(record, |ns| comparison.to_client(ns, self.origin_ns))
+                }));
+            if observations.len() == before {
                 return Err(std::io::ErrorKind::InvalidData.into());
             }
         }
-        Ok(seen)
+        Ok(observations)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::{Backend, Testbed, Threads};
 use crosswind_transport::security::Security;
 use crosswind_transport::{Settings, TcpTotals};
-use crosswind_workload::{Allowance, Context, Progress, SEEN_BYTES, Served};
+use crosswind_workload::{Allowance, Context, OBSERVATION_BYTES, Progress, Served};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use serde::Deserialize;
@@ -203,7 +203,7 @@ impl Session<'_> {
         let mut capture = captured.as_ref().map(|captured| captured.file.try_clone()).transpose()?;
         let capture_bytes = capture.as_mut().map(|file| file.seek(SeekFrom::End(0))).transpose()?;
         let report = ServedReport {
-            seen: served.seen.len() as u64,
+            seen: served.observations.len() as u64,
             socket: served.readback,
             host: crosswind_host::Readback::of_this_machine(),
             tcp: tcp.report(),
@@ -212,8 +212,8 @@ impl Session<'_> {
             capture_missed: captured.map_or(0, |captured| captured.missed),
         };
         self.control.send(&FromServer::Served(report))?;
-        for part in served.seen.chunks(PART / SEEN_BYTES) {
-            let bytes: Vec<u8> = part.iter().flat_map(|seen| seen.to_bytes(origin_ns)).collect();
+        for part in served.observations.chunks(PART / OBSERVATION_BYTES) {
+            let bytes: Vec<u8> = part.iter().flat_map(|one| one.to_bytes(origin_ns)).collect();
             self.control.send_bytes(&bytes)?;
         }
         let Some(mut capture) = capture else { return Ok(()) };

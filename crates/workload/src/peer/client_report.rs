@@ -29,7 +29,7 @@ pub struct Expected {
     /// Bytes it received.
     pub received_bytes: Option<u64>,
     /// With separate connections for each exchange: the number of clients taking turns.
-    pub lanes: Option<u32>,
+    pub clients: Option<u32>,
     /// The cell clock's origin, by `CLOCK_MONOTONIC`.
     pub clock_origin_ns: u64,
     /// When the program was started.
@@ -45,7 +45,7 @@ impl Expected {
         clock_origin_ns: u64,
         started: Instant,
     ) -> Self {
-        let (sent_bytes, received_bytes, lanes) = match *traffic {
+        let (sent_bytes, received_bytes, clients) = match *traffic {
             TrafficPattern::Exchanges { request_bytes, reply_bytes, new_connections, connections, .. } => {
                 (Some(request_bytes), Some(reply_bytes), new_connections.then_some(connections))
             }
@@ -55,7 +55,7 @@ impl Expected {
             TrafficPattern::Pages { .. } => (None, None, Some(1)),
             TrafficPattern::Unknown {} => (None, None, None),
         };
-        Self { transport, exchanges, sent_bytes, received_bytes, lanes, clock_origin_ns, started }
+        Self { transport, exchanges, sent_bytes, received_bytes, clients, clock_origin_ns, started }
     }
 }
 
@@ -335,9 +335,9 @@ impl Reported {
             if opened.insert(sample.connection) {
                 sample.setup = connected.and_then(setup_times);
             }
-            if let Some(lanes) = self.expected.lanes {
+            if let Some(clients) = self.expected.clients {
                 // As in our own client: clients taking turns, each with its own connections, are one statistical unit.
-                sample.connection = (number % u64::from(lanes.max(1))) as u32;
+                sample.connection = (number % u64::from(clients.max(1))) as u32;
             }
             if let Some(error) = error.filter(|_| sample.outcome != Outcome::Ok) {
                 first_errors.entry(sample.outcome).or_insert(error);

@@ -59,7 +59,7 @@ fn measure<W: ClientServer>(
         let other = if let Some(peer) = &context.peers.server {
             Some(ServerPeer::start(programs, context, peer, needs.transport.features().carrier)?)
         } else {
-            own_server.start(scope, workload.lanes())?;
+            own_server.start(scope, workload.clients())?;
             None
         };
         let clients = run_client(workload, context, programs, other.as_ref(), &mut times);
