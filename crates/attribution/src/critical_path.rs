@@ -108,7 +108,7 @@ impl CriticalPath {
         self.at <= self.beginning
     }
 
-    /// Where the trail is.
+    /// Where the path is.
     pub const fn at(&self) -> Instant {
         self.at
     }
@@ -117,7 +117,7 @@ impl CriticalPath {
         self.beginning
     }
 
-    /// Names the time from `from` to where the trail is.
+    /// Names the time from `from` to where the path is.
     pub fn name(&mut self, from: Instant, part: DelayCause, place: Place, packet: Option<&PacketRecord>, count: u32) {
         self.name_of(from, part, place, packet.map(PacketId::from), count);
     }
@@ -138,9 +138,9 @@ impl CriticalPath {
     }
 
     /// The intervals in order of time. Unnamed time is unknown.
-    pub fn finish(mut self) -> Vec<Interval> {
+    pub fn finish(&mut self) -> Vec<Interval> {
         self.name(self.beginning, DelayCause::Unknown, Place::sender(self.data), None, 0);
         self.pieces.reverse();
-        self.pieces
+        std::mem::take(&mut self.pieces)
     }
 }

@@ -1,19 +1,16 @@
 //! The connections of programs.
 
-use crate::flow::{Beginning, Ending, Flow, Quic, Sent, Waits};
+use crate::conversations::{Conversation, Ports, each_conversation};
+use crate::flow::{Beginning, Ending, Flow, Sent, Waits};
 use crate::links::Links;
-use crate::quic::{FrameIndex, connections_of_programs};
-use crate::quic_walk::QuicConversation;
-use crate::tcp::by_opening;
-use crate::udp::Datagrams;
 use crate::unanswered;
-use crate::walk::{Conversation, Walked, of_sealed, span};
+use crate::walk::{Walked, span};
 use crate::{DelayCause, Hosts};
-use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, UDP, Verdict};
+use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, Verdict};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// All TCP and UDP flows in order of their beginnings, with a total limit on intervals. `packets` may be unordered;
 /// `quic` has both hosts' known QUIC packets; after `end` programs wait for nothing.
@@ -25,63 +22,23 @@ pub fn flows(
     end: Instant,
 ) -> Vec<Flow> {
     let links = Links::new(packets);
-    let known = quic.each_ref().map(FrameIndex::new);
     let mut all: Vec<Flow> = Vec::new();
     let mut kept = Kept::default();
-    for ((protocol, client_port, server_port), packets) in by_ports(packets) {
-        for packets in by_opening(packets) {
-            if protocol == TCP {
-                let conversation = Conversation::new(packets, hosts);
-                let walked = conversation.walk(&links);
-                all.push(Flow::new(protocol, client_port, server_port, &conversation.into_packets(), walked));
-                kept.add(&mut all, most_pieces);
-                continue;
-            }
-            let connections = connections_of_programs(&packets, &known, hosts);
-            if connections.is_empty() {
-                let datagrams = Datagrams::new(packets, hosts);
-                let walked = datagrams.walk(&links);
-                all.push(Flow::new(protocol, client_port, server_port, &datagrams.into_packets(), walked));
-                kept.add(&mut all, most_pieces);
-            }
-            for (packets, connection) in connections {
-                let flow = if connection.is_read() {
-                    let conversation = QuicConversation::new(packets, connection, hosts);
-                    let walked = conversation.walk(&links);
-                    let again = Side::BOTH.map(|side| conversation.again(side));
-                    let flow = Flow::new(protocol, client_port, server_port, &conversation.into_packets(), walked);
-                    flow.opened(again)
-                } else {
-                    let walked = Datagrams::new(packets.clone(), hosts).walk(&links);
-                    let walked = Walked { pieces: of_sealed(walked.pieces), turns: 0, ..walked };
-                    Flow { quic: Quic::Sealed, ..Flow::new(protocol, client_port, server_port, &packets, walked) }
-                };
-                all.push(flow);
-                kept.add(&mut all, most_pieces);
-            }
-        }
-    }
+    each_conversation(packets, quic, hosts, |ports, conversation| {
+        all.push(Flow::new(ports, conversation, &links));
+        kept.add(&mut all, most_pieces);
+    });
     all.sort_by_key(|it| (it.from, it.client_port, it.server_port));
     unanswered::extend(&mut all, packets, end);
     all
 }
 
-/// The packets between each two ports, by protocol and by the client's and the server's port.
-pub fn by_ports(packets: &[PacketRecord]) -> BTreeMap<(u8, u16, u16), Vec<&PacketRecord>> {
-    let mut by_ports: BTreeMap<_, Vec<&PacketRecord>> = BTreeMap::new();
-    for packet in packets.iter().filter(|it| matches!(it.headers.protocol, TCP | UDP)) {
-        let (headers, side) = (&packet.headers, packet.side);
-        let ports = (headers.client_port(side), headers.client_port(side.opposite()));
-        by_ports.entry((headers.protocol, ports.0, ports.1)).or_default().push(packet);
-    }
-    // A packet's later fragments have no ports.
-    by_ports.retain(|&(_, client_port, server_port), _| (client_port, server_port) != (0, 0));
-    by_ports
-}
-
 impl Flow {
-    fn new(protocol: u8, client_port: u16, server_port: u16, packets: &[&PacketRecord], walked: Walked) -> Self {
-        let (from, to) = span(packets);
+    fn new<'a>((protocol, client_port, server_port): Ports, conversation: Conversation<'a>, links: &Links<'a>) -> Self {
+        let Walked { pieces, turns, windows } = conversation.walk(links);
+        let (quic, again) = (conversation.quic(), conversation.again());
+        let packets = conversation.into_packets();
+        let (from, to) = span(&packets);
         let opened = packets.first().map_or(Side::Forward, |it| it.side);
         let flags = |it: &&PacketRecord| it.headers.flags;
         let any = |which: u8| packets.iter().map(flags).any(|it| it & which != 0);
@@ -103,14 +60,13 @@ impl Flow {
             () => Ending::Open,
         };
         let sent = Side::BOTH.map(|side| Sent::new(packets.iter().copied().filter(|it| it.side == side), protocol));
-        let Walked { pieces, turns, windows } = walked;
         let mut spent = [[Duration::ZERO; DelayCause::ALL.len()]; 2];
         for piece in &pieces {
             spent[piece.data as usize][piece.part as usize] += piece.to.saturating_since(piece.from);
         }
-        Self {
+        let flow = Self {
             protocol,
-            quic: Quic::None,
+            quic,
             client_port,
             server_port,
             opened,
@@ -123,15 +79,16 @@ impl Flow {
             spent,
             pieces,
             windows,
-            waits: Waits::of(protocol, beginning, packets),
+            waits: Waits::of(protocol, beginning, &packets),
+        };
+        match again {
+            Some(again) => flow.opened(again),
+            None => flow,
         }
     }
-}
 
-impl Flow {
     /// With its packets' frames. `again`: for each host, datagrams with old bytes.
     fn opened(mut self, again: [u64; 2]) -> Self {
-        self.quic = Quic::Opened;
         for (sent, again) in self.sent.iter_mut().zip(again) {
             sent.again = again;
         }

@@ -128,23 +128,23 @@ impl<'a> Handshake<'a> {
 
     /// Names the time from the opener's receipt of the answer to the other host's knowledge of it; the critical path is
     /// named back to there. False if unknown.
-    pub fn confirmed(&self, links: &Links<'a>, trail: &mut CriticalPath) -> bool {
+    pub fn confirmed(&self, links: &Links<'a>, path: &mut CriticalPath) -> bool {
         let (opener, other) = (self.opener, self.opener.opposite());
         let Some((known, answer)) = self.answer() else { return false };
-        let Some((at, confirmation)) = self.confirmation().filter(|it| it.0 <= trail.at()) else { return false };
-        trail.name(at, DelayCause::sender(other), Place::sender(other), None, 0);
-        links.follow(confirmation, None, trail);
+        let Some((at, confirmation)) = self.confirmation().filter(|it| it.0 <= path.at()) else { return false };
+        path.name(at, DelayCause::sender(other), Place::sender(other), None, 0);
+        links.follow(confirmation, None, path);
         // The first one was lost: the answer's timer sent that again.
         let sent = confirmation.entered;
         let is_new = |it: &(Instant, _)| it.0 > known && sent.saturating_since(it.0) <= self.hosts.promptness;
         if let Some((came, again)) = self.answers.last_arrival(sent).filter(is_new) {
-            trail.name(came, DelayCause::sender(opener), Place::sender(opener), None, 0);
-            links.follow(again, Some(DelayCause::TcpHandshake), trail);
+            path.name(came, DelayCause::sender(opener), Place::sender(opener), None, 0);
+            links.follow(again, Some(DelayCause::TcpHandshake), path);
             let expired = self.answers.until(again.entered).len() - self.answers.until(answer.entered).len();
             let lost = self.confirmations.packets.first().copied();
-            trail.name(known, DelayCause::SynTimer, Place::sender(other), lost, expired as u32);
+            path.name(known, DelayCause::SynTimer, Place::sender(other), lost, expired as u32);
         }
-        trail.name(known, DelayCause::sender(opener), Place::sender(opener), None, 0);
+        path.name(known, DelayCause::sender(opener), Place::sender(opener), None, 0);
         true
     }
 }

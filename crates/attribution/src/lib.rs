@@ -6,8 +6,8 @@
 //! no clock.
 
 mod bytes;
+mod conversations;
 mod critical_path;
-mod datagrams;
 mod delay_cause;
 mod exchanges;
 mod flow;
@@ -22,6 +22,7 @@ mod quic_walk;
 mod round_trips;
 mod tcp;
 mod tcp_sender;
+mod tcp_walk;
 mod udp;
 mod unanswered;
 mod walk;
@@ -37,12 +38,12 @@ use critical_path::CriticalPath;
 use crosswind_ledger::{HttpEnd, PacketRecord, QuicLog, TCP, UDP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
-use datagrams::Datagrams;
 use exchanges::Exchanges;
 use links::Links;
 use quic::{FrameIndex, QuicConnection};
 use std::collections::HashMap;
 use tcp::{Connection, by_opening};
+use udp::Datagrams;
 
 /// A packet table's connections.
 pub struct Attribution<'a> {
@@ -76,9 +77,9 @@ impl<'a> Attribution<'a> {
         let known = quic.each_ref().map(FrameIndex::new);
         let (mut quic, mut udp) = (HashMap::new(), HashMap::new());
         for (port, packets) in datagrams {
-            let connections = quic::connections(&packets, &known, hosts);
+            let connections = quic::connections(packets.clone(), &known, hosts);
             if connections.is_empty() {
-                udp.insert(port, Datagrams::new(&packets, hosts));
+                udp.insert(port, Datagrams::new(packets, hosts));
             } else {
                 quic.insert(port, connections);
             }
@@ -110,21 +111,21 @@ impl<'a> Attribution<'a> {
 
     /// A transit's intervals in order of time, without gaps.
     pub fn transit(&self, transit: MessageTransit) -> Vec<Interval> {
-        let mut trail = CriticalPath::new(transit.written, transit.received, transit.side);
+        let mut path = CriticalPath::new(transit.written, transit.received, transit.side);
         if let Some(connection) = self.connection(transit.client_port, transit.received) {
-            connection.walk(transit, &self.links, &mut trail);
+            connection.walk(transit, &self.links, &mut path);
         } else if let Some(all) = self.quic.get(&transit.client_port) {
             if let Some(connection) = all[..all.partition_point(|it| it.began <= transit.received)].last() {
                 // A third-party end is explained by the wire.
                 if let Some(exchanges) = self.exchanges.as_ref().filter(|_| !connection.knows(transit.side)) {
                     return exchanges.pieces(Some(transit.client_port), transit.written, transit.received, &self.links);
                 }
-                connection.walk(transit, &self.links, &mut trail);
+                connection.walk(transit, &self.links, &mut path);
             }
         } else if let Some(datagrams) = self.udp.get(&transit.client_port) {
-            datagrams.walk(transit, &self.links, &mut trail);
+            datagrams.transit(transit, &self.links, &mut path);
         }
-        trail.finish()
+        path.finish()
     }
 
     /// When the server had all of a request: a QUIC or HTTP/2 stream, or an HTTP/1.1 exchange, by `before`.

@@ -46,27 +46,27 @@ impl<'a> Links<'a> {
     /// back to the packet at which the link became busy with the connection's own.
     ///
     /// If something else waited for a packet, the packet's time in flight is that wait's.
-    pub fn follow(&self, packet: &'a PacketRecord, wait: Wait, trail: &mut CriticalPath) -> &'a PacketRecord {
+    pub fn follow(&self, packet: &'a PacketRecord, wait: Wait, path: &mut CriticalPath) -> &'a PacketRecord {
         let side = packet.side;
-        trail.name(packet.due, DelayCause::Late, Place::Path, Some(packet), 0);
+        path.name(packet.due, DelayCause::Late, Place::Path, Some(packet), 0);
         let landed = earlier(packet.due, packet.spent.propagation);
-        trail.name(landed, wait.unwrap_or(DelayCause::propagation(side)), Place::Path, Some(packet), 0);
-        trail.name(on_wire(packet), DelayCause::jitter(side), Place::Path, Some(packet), 0);
-        trail.name(begun(packet).max(packet.entered), DelayCause::serialisation(side), Place::Path, Some(packet), 0);
+        path.name(landed, wait.unwrap_or(DelayCause::propagation(side)), Place::Path, Some(packet), 0);
+        path.name(on_wire(packet), DelayCause::jitter(side), Place::Path, Some(packet), 0);
+        path.name(begun(packet).max(packet.entered), DelayCause::serialisation(side), Place::Path, Some(packet), 0);
         let (mut own, mut began, mut near) = (packet, begun(packet), usize::MAX);
         let flow = flow_of(packet);
-        while !trail.is_done() && trail.at() > own.entered {
+        while !path.is_done() && path.at() > own.entered {
             let Some((before, position)) = self.on_wire_at(side, began, near) else { break };
             (near, began) = (position, before.begun);
             // An acknowledgement ahead of a message's bytes is not among them.
             let is_alike = before.has_payload || packet.headers.payload_bytes == 0;
-            let is_own = is_alike && before.flow == flow && before.entered >= trail.beginning();
+            let is_own = is_alike && before.flow == flow && before.entered >= path.beginning();
             if is_own {
                 let from = before.begun.max(before.entered);
-                trail.name(from, DelayCause::serialisation(side), Place::Path, Some(before.packet), 0);
+                path.name(from, DelayCause::serialisation(side), Place::Path, Some(before.packet), 0);
                 own = before.packet;
             } else {
-                trail.name_of(
+                path.name_of(
                     before.begun.max(own.entered),
                     DelayCause::queueing(side),
                     Place::Path,
@@ -77,8 +77,8 @@ impl<'a> Links<'a> {
         }
         // The link's activity is unknown with several links, or a discipline other than a queue's.
         let most = earlier(begun(own), own.spent.queueing);
-        trail.name(most.max(own.entered), DelayCause::queueing(side), Place::Path, Some(own), 0);
-        trail.name(own.entered, DelayCause::Unknown, Place::Path, Some(own), 0);
+        path.name(most.max(own.entered), DelayCause::queueing(side), Place::Path, Some(own), 0);
+        path.name(own.entered, DelayCause::Unknown, Place::Path, Some(own), 0);
         own
     }
 

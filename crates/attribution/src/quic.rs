@@ -29,10 +29,6 @@ impl<'a> FrameIndex<'a> {
         Self { log, by_tail }
     }
 
-    fn is_empty(&self) -> bool {
-        self.by_tail.is_empty()
-    }
-
     /// A datagram's packets: the one at its end, and those before it that fill it. None if they do not.
     fn packets_of(&self, datagram: &PacketRecord) -> Option<Range<u32>> {
         let tail = datagram.headers.tail();
@@ -58,33 +54,13 @@ impl<'a> FrameIndex<'a> {
 
 /// One client port's connections; each begins with a packet of the client's next one.
 pub fn connections<'a>(
-    packets: &[&'a PacketRecord],
+    mut packets: Vec<&'a PacketRecord>,
     known: &[FrameIndex<'a>; 2],
     hosts: Hosts,
 ) -> Vec<QuicConnection<'a>> {
-    if known.iter().all(FrameIndex::is_empty) {
-        return Vec::new();
-    }
-    let mut packets = packets.to_vec();
     packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index));
-    let mut connections: Vec<Vec<Datagram<'a>>> = Vec::new();
-    let mut number = None;
-    for packet in packets {
-        let of_host = &known[packet.side as usize];
-        let log = of_host.log;
-        let range = of_host.packets_of(packet).unwrap_or(0..0);
-        if let Some(first) = log.packets()[range.start as usize..range.end as usize].first()
-            && packet.side == Side::Forward
-            && number != Some(first.connection)
-        {
-            number = Some(first.connection);
-            connections.push(Vec::new());
-        }
-        if let Some(connection) = connections.last_mut() {
-            connection.push(Datagram { packet, arrived: arrived(packet), packets: range, new: 0 });
-        }
-    }
-    connections.into_iter().map(|datagrams| QuicConnection::new(datagrams, known, hosts, false)).collect()
+    let all = by_connection(&packets, known, false);
+    all.into_iter().map(|datagrams| QuicConnection::new(datagrams, known, hosts, false)).collect()
 }
 
 /// The connections between two programs' ports, each with its packets in the order of entering; none for ports without
@@ -94,29 +70,37 @@ pub fn connections_of_programs<'a>(
     known: &[FrameIndex<'a>; 2],
     hosts: Hosts,
 ) -> Vec<(Vec<&'a PacketRecord>, QuicConnection<'a>)> {
-    let mut all: Vec<Vec<Datagram<'a>>> = vec![Vec::new()];
+    let of = |datagrams: Vec<Datagram<'a>>| {
+        let packets = datagrams.iter().map(|it| it.packet).collect();
+        (packets, QuicConnection::new(datagrams, known, hosts, true))
+    };
+    by_connection(packets, known, true).into_iter().map(of).collect()
+}
+
+/// Sorts datagrams, in the order of entering, by connection: programs' begin with either host's packets.
+fn by_connection<'a>(
+    packets: &[&'a PacketRecord],
+    known: &[FrameIndex<'a>; 2],
+    is_of_programs: bool,
+) -> Vec<Vec<Datagram<'a>>> {
+    let mut all: Vec<Vec<Datagram<'a>>> = Vec::new();
+    all.extend(is_of_programs.then(Vec::new));
     let mut number = None;
     for &packet in packets {
         let of_host = &known[packet.side as usize];
         let range = of_host.packets_of(packet).unwrap_or(0..0);
         let first = of_host.log.packets()[range.start as usize..range.end as usize].first();
-        if let Some(first) = first
-            && number.replace(first.connection).is_some_and(|before| before != first.connection)
-        {
-            all.push(Vec::new());
+        if let Some(first) = first.filter(|_| is_of_programs || packet.side == Side::Forward) {
+            let before = number.replace(first.connection);
+            if before != number && (before.is_some() || !is_of_programs) {
+                all.push(Vec::new());
+            }
         }
         if let Some(connection) = all.last_mut() {
             connection.push(Datagram { packet, arrived: arrived(packet), packets: range, new: 0 });
         }
     }
-    if number.is_none() {
-        return Vec::new();
-    }
-    let of = |datagrams: Vec<Datagram<'a>>| {
-        let packets = datagrams.iter().map(|it| it.packet).collect();
-        (packets, QuicConnection::new(datagrams, known, hosts, true))
-    };
-    all.into_iter().map(of).collect()
+    if number.is_some() { all } else { Vec::new() }
 }
 
 /// When a packet arrived, if the host could use it.
@@ -185,14 +169,14 @@ impl<'a> QuicConnection<'a> {
     }
 
     /// Names a transit's time.
-    pub fn walk(&self, transit: MessageTransit, links: &Links<'a>, trail: &mut CriticalPath) {
+    pub fn walk(&self, transit: MessageTransit, links: &Links<'a>, path: &mut CriticalPath) {
         let sender = if transit.side == Side::Forward { &self.forward } else { &self.reverse };
         let walk =
             Walk { hosts: self.hosts, sender, back: self.back(transit.side), transit, links, is_of_programs: false };
         match transit.position {
-            Some(Position::Stream { stream, start, end }) => walk.stream(stream, start, end, trail),
-            Some(Position::Datagram(number)) => walk.datagram(number, trail),
-            None | Some(Position::Bytes { .. }) => walk.unnumbered(trail),
+            Some(Position::Stream { stream, start, end }) => walk.stream(stream, start, end, path),
+            Some(Position::Datagram(number)) => walk.datagram(number, path),
+            None | Some(Position::Bytes { .. }) => walk.unnumbered(path),
         }
     }
 
@@ -233,10 +217,10 @@ pub struct Walk<'w, 'a> {
 
 impl<'w> Walk<'w, '_> {
     /// A message on a stream: from `start` to `end`, or all of it.
-    fn stream(&self, number: u64, start: Option<u64>, end: Option<u64>, trail: &mut CriticalPath) {
+    fn stream(&self, number: u64, start: Option<u64>, end: Option<u64>, path: &mut CriticalPath) {
         let Some(stream) = self.sender.streams.get(&number) else { return };
         if self.transit.timed {
-            return self.awaited(number, stream, trail);
+            return self.awaited(number, stream, path);
         }
         let (start, end) = match (start, end) {
             (start, None) => (start.unwrap_or(0), stream.sent()),
@@ -246,31 +230,31 @@ impl<'w> Walk<'w, '_> {
         if done.at < self.transit.written {
             return;
         }
-        trail.name(done.at, DelayCause::receiver(self.transit.side), Place::receiver(self.transit.side), None, 0);
+        path.name(done.at, DelayCause::receiver(self.transit.side), Place::receiver(self.transit.side), None, 0);
         let (mut send, mut byte) = (done.send, done.missing);
         if byte < start {
             let Some((at, own, last)) = stream.last_of(&(start..end), |it| self.sender.sends[it].arrived) else {
                 return;
             };
             let packet = self.sender.sends[send].packet;
-            trail.name(at, DelayCause::HeadOfLine, Place::receiver(self.transit.side), Some(packet), 0);
+            path.name(at, DelayCause::HeadOfLine, Place::receiver(self.transit.side), Some(packet), 0);
             (send, byte) = (own, last);
         }
-        self.follow(send, Some((stream, byte)), trail);
+        self.follow(send, Some((stream, byte)), path);
     }
 
     /// A message measured by data received in time: back from the byte its receiver then waited for.
-    fn awaited(&self, number: u64, stream: &ByteStream, trail: &mut CriticalPath) {
+    fn awaited(&self, number: u64, stream: &ByteStream, path: &mut CriticalPath) {
         let (sender, received, place) = (self.sender, self.transit.received, Place::sender(self.transit.side));
         match stream.awaited(received, |send| sender.sends[send].packet.entered < received) {
-            Awaited::Came { byte, send } => self.follow(send, Some((stream, byte)), trail),
+            Awaited::Came { byte, send } => self.follow(send, Some((stream, byte)), path),
             Awaited::Lost { byte, first, last } => {
                 let packet = sender.sends[last].packet;
-                trail.name(packet.entered, self.threshold(last), place, Some(packet), 0);
-                self.recovery(stream, last, byte, trail);
-                self.go_back(first, trail);
+                path.name(packet.entered, self.threshold(last), place, Some(packet), 0);
+                self.recovery(stream, last, byte, path);
+                self.go_back(first, path);
             }
-            Awaited::Unsent(Some(next)) => self.go_back(next, trail),
+            Awaited::Unsent(Some(next)) => self.go_back(next, path),
             Awaited::Unsent(None) => {
                 let Some(done) = stream.completion(received).filter(|done| done.at >= self.transit.written) else {
                     return;
@@ -286,8 +270,8 @@ impl<'w> Walk<'w, '_> {
                     () if sender.is_in_flight(sender.sends.len(), received) => DelayCause::Unknown,
                     () => DelayCause::sender(self.transit.side),
                 };
-                trail.name(done.at, part, place, None, 0);
-                self.follow(done.send, Some((stream, done.missing)), trail);
+                path.name(done.at, part, place, None, 0);
+                self.follow(done.send, Some((stream, done.missing)), path);
             }
         }
     }
@@ -305,7 +289,7 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    fn datagram(&self, number: u64, trail: &mut CriticalPath) {
+    fn datagram(&self, number: u64, path: &mut CriticalPath) {
         let sent = usize::try_from(number).ok().and_then(|number| self.sender.datagrams.get(number));
         let Some(send) = sent.map(|&send| send as usize) else { return };
         let sent = &self.sender.sends[send];
@@ -313,12 +297,12 @@ impl<'w> Walk<'w, '_> {
         if sent.packet.entered < self.transit.written {
             return;
         }
-        trail.name(at, DelayCause::receiver(self.transit.side), Place::receiver(self.transit.side), None, 0);
-        self.follow(send, None, trail);
+        path.name(at, DelayCause::receiver(self.transit.side), Place::receiver(self.transit.side), None, 0);
+        self.follow(send, None, path);
     }
 
     /// A message with an unknown stream: the last arrival, if unambiguous.
-    fn unnumbered(&self, trail: &mut CriticalPath) {
+    fn unnumbered(&self, path: &mut CriticalPath) {
         let MessageTransit { side, written, received, bytes, alone, .. } = self.transit;
         let until = self.sender.arrivals.partition_point(|it| it.0 <= received);
         let since = self.sender.arrivals[..until].iter().rev().take_while(|it| it.0 >= written);
@@ -338,13 +322,13 @@ impl<'w> Walk<'w, '_> {
         if let Some((stream, done)) = done.filter(|(_, done)| done.at >= written) {
             (at, send, byte) = (done.at, done.send, Some((stream, done.missing)));
         }
-        trail.name(at, DelayCause::receiver(side), Place::receiver(side), None, 0);
-        self.follow(send, byte, trail);
+        path.name(at, DelayCause::receiver(side), Place::receiver(side), None, 0);
+        self.follow(send, byte, path);
     }
 
     /// Goes back through the end of the handshake, if the receiver dropped a datagram as too early and its bytes were
     /// sent again with `again`. False if not so.
-    fn handshake(&self, dropped: usize, again: usize, trail: &mut CriticalPath) -> bool {
+    fn handshake(&self, dropped: usize, again: usize, path: &mut CriticalPath) -> bool {
         let (sender, side) = (self.sender, self.transit.side);
         let Some(completed) = sender.handshake_end().filter(|_| sender.came_early(dropped)) else { return false };
         let (lost, again) = (sender.sends[dropped].packet, sender.sends[again].packet);
@@ -354,17 +338,17 @@ impl<'w> Walk<'w, '_> {
         let Some(&(at, answer)) = answers.next() else { return false };
         let declared = sender.declared_lost(dropped, self.hosts.quic_packet_threshold);
         let part = declared.map_or(DelayCause::TimeThreshold, |it| it.part);
-        trail.name(at, part, Place::sender(side), Some(lost), 0);
-        let answer = self.links.follow(self.back.sends[answer as usize].packet, Some(part), trail);
-        trail.name(completed.at, DelayCause::receiver(side), Place::receiver(side), Some(answer), 0);
-        let begun_with = self.links.follow(sender.sends[completed.send].packet, None, trail);
+        path.name(at, part, Place::sender(side), Some(lost), 0);
+        let answer = self.links.follow(self.back.sends[answer as usize].packet, Some(part), path);
+        path.name(completed.at, DelayCause::receiver(side), Place::receiver(side), Some(answer), 0);
+        let begun_with = self.links.follow(sender.sends[completed.send].packet, None, path);
         let Some(came) = sender.send_of(begun_with) else { return true };
         let has_byte = |it: usize| sender.crypto(it).any(|bytes| bytes.contains(&completed.missing));
         let sends = transmissions(&sender.handshake, completed.missing, came, has_byte);
         for pair in sends.windows(2).rev() {
             let (lost, again) = (sender.sends[pair[0]].packet, sender.sends[pair[1]].packet);
             let (part, expired) = self.handshake_lost(QuicSpace::Handshake, pair[0], again.entered);
-            trail.name(lost.entered, part, Place::sender(side), Some(lost), expired);
+            path.name(lost.entered, part, Place::sender(side), Some(lost), expired);
         }
         true
     }
@@ -385,33 +369,33 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// Goes back from the arrival of `send`, which brought a stream's byte.
-    fn follow(&self, send: usize, byte: Option<(&ByteStream, u64)>, trail: &mut CriticalPath) {
+    fn follow(&self, send: usize, byte: Option<(&ByteStream, u64)>, path: &mut CriticalPath) {
         let sender = self.sender;
-        let begun_with = self.links.follow(sender.sends[send].packet, None, trail);
+        let begun_with = self.links.follow(sender.sends[send].packet, None, path);
         let Some(mut sent) = sender.send_of(begun_with) else { return };
         if let Some((stream, byte)) = byte.filter(|_| sent == send) {
-            sent = self.recovery(stream, sent, byte, trail);
+            sent = self.recovery(stream, sent, byte, path);
         }
-        self.go_back(sent, trail);
+        self.go_back(sent, path);
     }
 
     /// Goes back from when a datagram was sent.
-    fn go_back(&self, mut sent: usize, trail: &mut CriticalPath) {
+    fn go_back(&self, mut sent: usize, path: &mut CriticalPath) {
         let (sender, side) = (self.sender, self.transit.side);
-        while let Some((why, answer)) = self.reason(sent, trail) {
+        while let Some((why, answer)) = self.reason(sent, path) {
             let answer = &self.back.sends[answer];
             let Some(at) = answer.arrived else { return };
-            trail.name(at, DelayCause::sender(side), Place::sender(side), None, 0);
-            let answer = self.links.follow(answer.packet, Some(why), trail);
+            path.name(at, DelayCause::sender(side), Place::sender(side), None, 0);
+            let answer = self.links.follow(answer.packet, Some(why), path);
             let Some((came, cause)) = sender.arrival_before(sent, answer.entered) else { return };
             let is_limit = matches!(why, DelayCause::StreamWindow | DelayCause::ConnectionWindow);
             let prompt = answer.entered.saturating_since(came) <= self.hosts.promptness;
             let part = if prompt || is_limit { DelayCause::receiver(side) } else { DelayCause::DelayedAcknowledgement };
-            trail.name(came, part, Place::receiver(side), Some(answer), 0);
-            if trail.is_done() {
+            path.name(came, part, Place::receiver(side), Some(answer), 0);
+            if path.is_done() {
                 return;
             }
-            let begun_with = self.links.follow(sender.sends[cause].packet, Some(why), trail);
+            let begun_with = self.links.follow(sender.sends[cause].packet, Some(why), path);
             // Where a path takes no time, a cause might be its own.
             let Some(next) = sender.send_of(begun_with).filter(|&next| next < sent) else { return };
             sent = next;
@@ -425,37 +409,37 @@ impl<'w> Walk<'w, '_> {
         stream: &ByteStream,
         send: usize,
         byte: u64,
-        trail: &mut CriticalPath,
+        path: &mut CriticalPath,
     ) -> usize {
         let space = match number.checked_sub(HANDSHAKE) {
             Some(0) => QuicSpace::Initial,
             Some(1) => QuicSpace::Handshake,
-            _ => return self.recovery(stream, send, byte, trail),
+            _ => return self.recovery(stream, send, byte, path),
         };
         let has_byte = |it: usize| self.sender.pieces(it).any(|(of, bytes)| of == number && bytes.contains(&byte));
         let sends = transmissions(stream, byte, send, has_byte);
         for pair in sends.windows(2).rev() {
             let (lost, again) = (self.sender.sends[pair[0]].packet, self.sender.sends[pair[1]].packet);
             let (part, expired) = self.handshake_lost(space, pair[0], again.entered);
-            trail.name(lost.entered, part, Place::sender(self.transit.side), Some(lost), expired);
+            path.name(lost.entered, part, Place::sender(self.transit.side), Some(lost), expired);
         }
         sends[0]
     }
 
     /// Goes back from a transmission of `byte` to its first one, and returns that.
-    fn recovery(&self, stream: &ByteStream, send: usize, byte: u64, trail: &mut CriticalPath) -> usize {
+    fn recovery(&self, stream: &ByteStream, send: usize, byte: u64, path: &mut CriticalPath) -> usize {
         let has_byte = |it: usize| self.sender.pieces(it).any(|(_, bytes)| bytes.contains(&byte));
         let sends = transmissions(stream, byte, send, has_byte);
         for pair in sends.windows(2).rev() {
-            if !self.handshake(pair[0], pair[1], trail) {
-                self.lost(pair[0], pair[1], trail);
+            if !self.handshake(pair[0], pair[1], path) {
+                self.lost(pair[0], pair[1], path);
             }
         }
         sends[0]
     }
 
     /// Names the time from a lost transmission to its retransmission (RFC 9002, 6).
-    fn lost(&self, earlier: usize, later: usize, trail: &mut CriticalPath) {
+    fn lost(&self, earlier: usize, later: usize, path: &mut CriticalPath) {
         let sender = self.sender;
         let (lost, again) = (&sender.sends[earlier], &sender.sends[later]);
         let (from, to, place) = (lost.packet.entered, again.packet.entered, Place::sender(self.transit.side));
@@ -472,20 +456,20 @@ impl<'w> Walk<'w, '_> {
         }
         let packet = Some(lost.packet);
         if overtaken.is_none() {
-            trail.name(from, DelayCause::ProbeTimer, place, packet, expired.max(1));
+            path.name(from, DelayCause::ProbeTimer, place, packet, expired.max(1));
             return;
         }
         let declared = sender.declared_lost(earlier, self.hosts.quic_packet_threshold);
         let mut part = declared.as_ref().map_or(DelayCause::TimeThreshold, |it| it.part);
         if let Some(known) = declared.and_then(|declared| self.known_lost(&declared, to)) {
-            self.held(later, known, trail);
-            trail.name(known, part, place, packet, 0);
+            self.held(later, known, path);
+            path.name(known, part, place, packet, 0);
         }
         if let Some(probed) = probed {
-            trail.name(probed, part, place, packet, 0);
+            path.name(probed, part, place, packet, 0);
             part = DelayCause::ProbeTimer;
         }
-        trail.name(from, part, place, packet, expired);
+        path.name(from, part, place, packet, expired);
     }
 
     /// When a loss was known, if declared before its retransmission at `again`; none if that was at once.
@@ -503,41 +487,41 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// Names the time a retransmission was held back after its loss was known.
-    fn held(&self, send: usize, since: Instant, trail: &mut CriticalPath) {
+    fn held(&self, send: usize, since: Instant, path: &mut CriticalPath) {
         let (sent, side) = (&self.sender.sends[send], self.transit.side);
         let place = Place::sender(side);
         let Some(&answer) = self.answers(send).first() else {
             // Programs may wait for longer than Crosswind's own ends do before a packet is lost.
             let part = if self.is_of_programs { DelayCause::Unknown } else { DelayCause::Pacing };
-            trail.name(since, part, place, Some(sent.packet), 0);
+            path.name(since, part, place, Some(sent.packet), 0);
             return;
         };
         let answer = &self.back.sends[answer];
         if let Some(at) = answer.arrived.filter(|_| answer.packet.entered > since) {
-            trail.name(at, DelayCause::sender(side), place, None, 0);
-            let answer = self.links.follow(answer.packet, Some(DelayCause::CongestionWindow), trail);
+            path.name(at, DelayCause::sender(side), place, None, 0);
+            let answer = self.links.follow(answer.packet, Some(DelayCause::CongestionWindow), path);
             let came = self.sender.arrival_before(send, answer.entered).map(|it| it.0);
             if let Some(came) = came.filter(|&came| !self.is_prompt(answer.entered, came) && answer.entered > since) {
                 let from = came.max(since);
-                trail.name(from, DelayCause::DelayedAcknowledgement, Place::receiver(side), Some(answer), 0);
+                path.name(from, DelayCause::DelayedAcknowledgement, Place::receiver(side), Some(answer), 0);
             }
         }
-        trail.name(since, DelayCause::CongestionWindow, place, Some(sent.packet), 0);
+        path.name(since, DelayCause::CongestionWindow, place, Some(sent.packet), 0);
     }
 
     /// Why a datagram was sent when it was: the wait's cause, and the arrival that ended it. None when the critical
     /// path is complete, or nothing more is known.
-    fn reason(&self, mut send: usize, trail: &mut CriticalPath) -> Option<(DelayCause, usize)> {
+    fn reason(&self, mut send: usize, path: &mut CriticalPath) -> Option<(DelayCause, usize)> {
         let (sender, side) = (self.sender, self.transit.side);
         loop {
-            if trail.is_done() {
+            if path.is_done() {
                 return None;
             }
             let sent = &sender.sends[send];
             let at = sent.packet.entered;
             // Nothing held it back but the host.
-            if self.is_prompt(at, trail.beginning()) {
-                trail.name(trail.beginning(), DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
+            if self.is_prompt(at, path.beginning()) {
+                path.name(path.beginning(), DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
                 return None;
             }
             let answers = self.answers(send);
@@ -549,19 +533,19 @@ impl<'w> Walk<'w, '_> {
             }
             // A timer sent it again.
             if let Some((_, stream, byte)) = self.sent_again(send) {
-                let first = self.recovery(stream, send, byte, trail);
+                let first = self.recovery(stream, send, byte, path);
                 if first == send {
                     return None;
                 }
                 send = first;
                 continue;
             }
-            let previous = send.checked_sub(1).filter(|&it| sender.sends[it].packet.entered >= trail.beginning());
-            let before = previous.map_or(trail.beginning(), |it| sender.sends[it].packet.entered);
+            let previous = send.checked_sub(1).filter(|&it| sender.sends[it].packet.entered >= path.beginning());
+            let before = previous.map_or(path.beginning(), |it| sender.sends[it].packet.entered);
             let is_busy = sender.is_in_flight(send, at);
             let part =
                 if self.is_prompt(at, before) || !is_busy { DelayCause::sender(side) } else { DelayCause::Pacing };
-            trail.name(before, part, Place::sender(side), Some(sent.packet), 0);
+            path.name(before, part, Place::sender(side), Some(sent.packet), 0);
             send = previous?;
         }
     }

@@ -6,9 +6,9 @@
 
 use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::links::Links;
-use crate::quic::{QuicConnection, Walk};
+use crate::quic::{self, QuicConnection};
 use crate::quic_sender::{HANDSHAKE, Sender};
-use crate::walk::{Walked, Window, span};
+use crate::walk::{State, Step, Walk, Walked, span};
 use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicSpace};
 use crosswind_path::Side;
@@ -28,7 +28,7 @@ const MESSAGE: u64 = u64::MAX;
 
 /// A connection with the state for its walk.
 pub struct QuicConversation<'a> {
-    packets: Vec<&'a PacketRecord>,
+    pub packets: Vec<&'a PacketRecord>,
     connection: QuicConnection<'a>,
     ways: [DirectionState; 2],
     hosts: Hosts,
@@ -78,10 +78,6 @@ impl<'a> QuicConversation<'a> {
         Self { packets, connection, ways, hosts }
     }
 
-    pub fn into_packets(self) -> Vec<&'a PacketRecord> {
-        self.packets
-    }
-
     /// The number of datagrams with old bytes in a direction.
     pub const fn again(&self, side: Side) -> u64 {
         self.ways[side as usize].again
@@ -91,9 +87,7 @@ impl<'a> QuicConversation<'a> {
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
         let opener = self.packets.first().map_or(Side::Forward, |it| it.side);
-        let mut going = self.start(CriticalPath::new(from, to, opener).merging(), links);
-        let first = going.begin();
-        going.go(first)
+        self.start(CriticalPath::new(from, to, opener).merging(), links).whole()
     }
 
     /// When the client's latest bytes at `at` came.
@@ -103,16 +97,11 @@ impl<'a> QuicConversation<'a> {
 
     /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
-        let mut going = self.start(CriticalPath::new(from, to, Side::Reverse), links);
-        let first = self.last_answer(answered).map(|at| {
-            going.at_sender(at, DelayCause::ClientHost, Side::Forward, None);
-            Step::Arrived(Side::Reverse, at)
-        });
-        going.go(first).pieces
+        self.start(CriticalPath::new(from, to, Side::Reverse), links).exchange(self.last_answer(answered))
     }
 
-    const fn start<'w>(&'w self, trail: CriticalPath, links: &'w Links<'a>) -> QuicWalk<'w, 'a> {
-        QuicWalk { of: self, links, trail, turns: 0, data: None, windows: Vec::new() }
+    const fn start<'w>(&'w self, path: CriticalPath, links: &'w Links<'a>) -> QuicWalk<'w, 'a> {
+        QuicWalk { state: State::new(self.packets.as_slice(), links, self.hosts, path), of: self }
     }
 }
 
@@ -236,67 +225,34 @@ fn is_to_be_acknowledged(sender: &Sender<'_>, send: usize) -> bool {
     sender.packets(send).iter().any(|packet| !sender.log.frames(packet).iter().all(is_silent))
 }
 
-/// Where the way is: the trail says when.
-#[derive(Clone, Copy)]
-enum Step {
-    /// A host acted on its own; the time since its last event has a cause.
-    Did(Side, DelayCause),
-    /// A host sent a datagram.
-    Sent(Side, usize),
-    /// Something for the program arrived in the direction of a side.
-    Arrived(Side, Instant),
-}
-
 struct QuicWalk<'w, 'a> {
+    state: State<'w, 'a>,
     of: &'w QuicConversation<'a>,
-    links: &'w Links<'a>,
-    trail: CriticalPath,
-    turns: u32,
-    /// The direction of the walk's last arrival.
-    data: Option<Side>,
-    windows: Vec<Window>,
 }
 
-impl<'w, 'a> QuicWalk<'w, 'a> {
-    /// Goes from `next` back to where the trail begins.
-    fn go(mut self, mut next: Option<Step>) -> Walked {
-        // Without path delay, packets might be each other's cause.
-        for _ in 0..4 * self.of.packets.len() + 8 {
-            let Some(step) = next.filter(|_| !self.trail.is_done()) else { break };
-            next = match step {
-                Step::Did(side, why) => self.did(side, why),
-                Step::Sent(side, send) => self.sent(side, send),
-                Step::Arrived(side, at) => self.arrived(side, at),
-            };
-        }
-        Walked { pieces: self.trail.finish(), turns: self.turns, windows: self.windows }
+impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
+    const LONGEST_DELAY: Duration = MAX_ACK_DELAY;
+
+    fn state(&mut self) -> &mut State<'w, 'a> {
+        &mut self.state
     }
 
-    const fn sender(&self, side: Side) -> &'w Sender<'a> {
-        self.of.connection.sender(side)
+    fn last_delivery(&self, side: Side, at: Instant) -> Option<Instant> {
+        self.way(side).last_delivery(at).map(|it| it.at)
     }
 
-    const fn way(&self, side: Side) -> &'w DirectionState {
-        &self.of.ways[side as usize]
+    fn last_cause(&self, side: Side, at: Instant) -> Option<Instant> {
+        self.way(side).last_delivery_of_earlier(self.sender(side), at).map(|it| it.at)
     }
 
-    fn walk(&self, side: Side) -> Walk<'w, 'a> {
-        self.of.connection.walk_of_programs(side, self.links)
+    fn last_sending(&self, side: Side, at: Instant) -> Option<(Instant, usize)> {
+        let (sender, way) = (self.sender(side), self.way(side));
+        let until = way.data.partition_point(|&send| sender.sends[send as usize].packet.entered <= at);
+        let send = way.data[until.checked_sub(1)?] as usize;
+        Some((sender.sends[send].packet.entered, send))
     }
 
-    fn is_prompt(&self, earlier: Instant, later: Instant) -> bool {
-        later.saturating_since(earlier) <= self.of.hosts.promptness
-    }
-
-    fn at_sender(&mut self, from: Instant, part: DelayCause, side: Side, packet: Option<&PacketRecord>) {
-        self.trail.name(from, part, Place::sender(side), packet, 0);
-    }
-
-    /// From the connection's end back to the last arrival, or to its close.
-    fn begin(&mut self) -> Option<Step> {
-        let at = self.trail.at();
-        let last_data = Side::BOTH.map(|side| self.way(side).last_delivery(at).map(|it| (it.at, side)));
-        let last_data = last_data.into_iter().flatten().max_by_key(|it| it.0);
+    fn close(&self, _has_data: bool) -> Option<&'a PacketRecord> {
         let closes = |side: Side| {
             let sender = self.sender(side);
             let is_close = |frame: &QuicFrame| *frame == QuicFrame::Close;
@@ -304,81 +260,42 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
                 |send: &usize| sender.packets(*send).iter().any(|it| sender.log.frames(it).iter().any(is_close));
             (0..sender.sends.len()).find(has_close).map(|send| sender.sends[send].packet)
         };
-        let close = Side::BOTH.into_iter().filter_map(closes).min_by_key(|it| it.entered);
-        if let Some(close) = close {
-            let from = last_data.map_or(close.entered, |(at, _)| at.max(close.entered));
-            self.at_sender(from, DelayCause::Closing, close.side, Some(close));
-            return match last_data {
-                Some((at, side)) if at >= close.entered => Some(Step::Arrived(side, at)),
-                _ => Some(Step::Did(close.side, DelayCause::sender(close.side))),
-            };
-        }
-        let last = self.of.packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered))?;
-        if let Some((at, side)) = last_data.filter(|it| it.0 >= last.entered) {
-            // Later packets were sent for it.
-            self.trail.name(at, DelayCause::propagation(last.side), Place::Path, Some(last), 0);
-            return Some(Step::Arrived(side, at));
-        }
-        let sent = if last.left.is_some() { self.links.follow(last, None, &mut self.trail) } else { last };
+        Side::BOTH.into_iter().filter_map(closes).min_by_key(|it| it.entered)
+    }
+
+    fn last(&mut self, last: &'a PacketRecord) -> Option<Step> {
+        let sent = if last.left.is_some() { self.state.follow(last, None) } else { last };
         let send = self.sender(sent.side).send_of(sent)?;
-        Some(Step::Sent(sent.side, send))
-    }
-
-    /// Back to a host's last event.
-    fn did(&mut self, side: Side, why: DelayCause) -> Option<Step> {
-        let at = self.trail.at();
-        let arrived = self.last_delivery_before(side, at).map(|it| it.at);
-        let (sender, way) = (self.sender(side), self.way(side));
-        let until = way.data.partition_point(|&send| sender.sends[send as usize].packet.entered <= at);
-        let sent = until.checked_sub(1).map(|data| way.data[data] as usize);
-        let sent = sent.map(|send| (sender.sends[send].packet.entered, send));
-        match (sent, arrived) {
-            (Some((entered, send)), arrived) if arrived.is_none_or(|at| entered >= at) => {
-                self.at_sender(entered, DelayCause::sender(side), side, None);
-                Some(Step::Sent(side, send))
-            }
-            (_, Some(arrived)) => {
-                let is_delay = at.saturating_since(arrived) <= MAX_ACK_DELAY && !self.is_prompt(arrived, at);
-                self.at_sender(arrived, if is_delay { why } else { DelayCause::sender(side) }, side, None);
-                Some(Step::Arrived(side.opposite(), arrived))
-            }
-            _ => None,
-        }
-    }
-
-    /// The last delivery to the sending host of direction `side`, before `at`.
-    fn last_delivery_before(&self, side: Side, at: Instant) -> Option<&'w Delivery> {
-        let other = side.opposite();
-        self.way(other).last_delivery_of_earlier(self.sender(other), at)
+        Some(Step::sent(sent.side, send))
     }
 
     /// Back from an arrival to its sending.
     fn arrived(&mut self, side: Side, at: Instant) -> Option<Step> {
         let delivery = self.way(side).last_delivery(at)?;
         let is_handshake = (HANDSHAKE..HANDSHAKE + 2).contains(&delivery.stream);
-        if !is_handshake && self.data.replace(side).is_some_and(|before| before != side) {
-            self.turns += 1;
+        if !is_handshake {
+            self.state.count_turn(side);
         }
-        self.trail.turn(side);
+        self.state.path.turn(side);
         let sender = self.sender(side);
         let wait = is_handshake.then_some(DelayCause::SecurityHandshake);
-        let begun_with = self.links.follow(sender.sends[delivery.send].packet, wait, &mut self.trail);
+        let begun_with = self.state.follow(sender.sends[delivery.send].packet, wait);
         let Some(send) = sender.send_of(begun_with) else { return Some(Step::Did(side, DelayCause::sender(side))) };
         if send != delivery.send {
-            return Some(Step::Sent(side, send));
+            return Some(Step::sent(side, send));
         }
         let first = sender.streams.get(&delivery.stream).map_or(send, |stream| {
-            self.walk(side).recovery_of(delivery.stream, stream, send, delivery.missing, &mut self.trail)
+            self.walk(side).recovery_of(delivery.stream, stream, send, delivery.missing, &mut self.state.path)
         });
-        Some(Step::Sent(side, first))
+        Some(Step::sent(side, first))
     }
 
     /// Why a datagram was sent when it was.
-    fn sent(&mut self, side: Side, send: usize) -> Option<Step> {
+    fn sent(&mut self, side: Side, send: usize, _passing: bool) -> Option<Step> {
         let (sender, back) = (self.sender(side), self.sender(side.opposite()));
         let packet = sender.sends[send].packet;
         let at = packet.entered;
-        self.at_sender(at, DelayCause::sender(side), side, None);
+        self.state.at_sender(at, DelayCause::sender(side), side, None);
         if sender.packets(send).is_empty() {
             return None;
         }
@@ -387,8 +304,8 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
         }
         let walk = self.walk(side);
         if let Some((number, stream, byte)) = walk.sent_again(send) {
-            let first = walk.recovery_of(number, stream, send, byte, &mut self.trail);
-            return (first < send).then_some(Step::Sent(side, first));
+            let first = walk.recovery_of(number, stream, send, byte, &mut self.state.path);
+            return (first < send).then_some(Step::sent(side, first));
         }
         let answers = walk.answers(send);
         if answers.iter().any(|&it| back.packets(it).is_empty()) {
@@ -397,10 +314,10 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
         if sender.packets(send).iter().any(|it| it.space != QuicSpace::Data) {
             return self.handshake(side, send, answers.first().copied());
         }
-        let arrived = self.last_delivery_before(side, at).map(|it| it.at);
+        let arrived = self.last_cause(side.opposite(), at);
         // After a delivery a program begins to send something new.
-        if let Some(arrived) = arrived.filter(|&it| self.is_prompt(it, at) && !is_begun(sender, send, it)) {
-            self.at_sender(arrived, DelayCause::sender(side), side, Some(packet));
+        if let Some(arrived) = arrived.filter(|&it| self.state.is_prompt(it, at) && !is_begun(sender, send, it)) {
+            self.state.at_sender(arrived, DelayCause::sender(side), side, Some(packet));
             return Some(Step::Arrived(side.opposite(), arrived));
         }
         let limit = answers.iter().find_map(|&it| Some((walk.flow_control(send, it)?, it)));
@@ -413,22 +330,36 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
         // Behind a full datagram there may have been more to send; if its stream goes on, there was.
         let is_full = before.is_some_and(|it| is_full(sender, it, send));
         let continues = is_full && before.is_some_and(|it| is_continued(sender, it, send));
-        if let Some(arrived) = arrived.filter(|&it| Some(it) > wrote && (!continues || self.is_prompt(it, at))) {
-            self.at_sender(arrived, DelayCause::sender(side), side, Some(packet));
+        if let Some(arrived) = arrived.filter(|&it| Some(it) > wrote && (!continues || self.state.is_prompt(it, at))) {
+            self.state.at_sender(arrived, DelayCause::sender(side), side, Some(packet));
             return Some(Step::Arrived(side.opposite(), arrived));
         }
         let (before, wrote) = (before?, wrote?);
         let waited = at.saturating_since(wrote);
         let waits_for_streams = answers.iter().any(|&it| opens_streams(sender, send, back, it));
-        let part = if self.is_prompt(wrote, at) || !is_full && !waits_for_streams {
+        let part = if self.state.is_prompt(wrote, at) || !is_full && !waits_for_streams {
             DelayCause::sender(side)
         } else if continues && answers.is_empty() && waited <= sender.round_trip(at) {
             DelayCause::Pacing
         } else {
             DelayCause::Unknown
         };
-        self.at_sender(wrote, part, side, Some(packet));
-        Some(Step::Sent(side, before))
+        self.state.at_sender(wrote, part, side, Some(packet));
+        Some(Step::sent(side, before))
+    }
+}
+
+impl<'w, 'a> QuicWalk<'w, 'a> {
+    const fn sender(&self, side: Side) -> &'w Sender<'a> {
+        self.of.connection.sender(side)
+    }
+
+    const fn way(&self, side: Side) -> &'w DirectionState {
+        &self.of.ways[side as usize]
+    }
+
+    fn walk(&self, side: Side) -> quic::Walk<'w, 'a> {
+        self.of.connection.walk_of_programs(side, self.state.links)
     }
 
     /// Back from a handshake datagram to its cause: the last arrival, or the previous sending.
@@ -444,15 +375,15 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
         let before = send.checked_sub(1).map(|it| (sender.sends[it].packet.entered, it));
         match (before, arrived) {
             (Some((entered, before)), arrived) if arrived.is_none_or(|(at, _)| entered >= at) => {
-                self.at_sender(entered, DelayCause::sender(side), side, Some(packet));
-                Some(Step::Sent(side, before))
+                self.state.at_sender(entered, DelayCause::sender(side), side, Some(packet));
+                Some(Step::sent(side, before))
             }
             (_, Some((at, came))) => {
-                self.at_sender(at, DelayCause::sender(side), side, Some(packet));
-                self.trail.turn(other);
+                self.state.at_sender(at, DelayCause::sender(side), side, Some(packet));
+                self.state.path.turn(other);
                 let wait = Some(DelayCause::SecurityHandshake);
-                let begun_with = self.links.follow(back.sends[came].packet, wait, &mut self.trail);
-                Some(Step::Sent(other, back.send_of(begun_with)?))
+                let begun_with = self.state.follow(back.sends[came].packet, wait);
+                Some(Step::sent(other, back.send_of(begun_with)?))
             }
             _ => None,
         }
@@ -468,7 +399,7 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
         let fits = way.acks.partition_point(|ack| ack.bytes + way.window(send, ack.bytes) < end);
         let is_held = fits > 0 || end > way.window(send, 0);
         let ack = &way.acks[fits.min(last)];
-        let told = is_held && self.is_prompt(ack.at, packet.entered);
+        let told = is_held && self.state.is_prompt(ack.at, packet.entered);
         told.then_some(ack.answer)
     }
 
@@ -477,17 +408,17 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
         let (sender, back) = (self.sender(side), self.sender(side.opposite()));
         let at = back.sends[answer].arrived?;
         self.count_window(side, send, at, why);
-        self.trail.turn(side);
-        self.at_sender(at, DelayCause::sender(side), side, None);
-        let answer = self.links.follow(back.sends[answer].packet, Some(why), &mut self.trail);
+        self.state.path.turn(side);
+        self.state.at_sender(at, DelayCause::sender(side), side, None);
+        let answer = self.state.follow(back.sends[answer].packet, Some(why));
         let (came, cause) = sender.arrival_before(send, answer.entered)?;
         let is_limit = matches!(why, DelayCause::StreamWindow | DelayCause::ConnectionWindow);
-        let is_delayed = !is_limit && !self.is_prompt(came, answer.entered);
+        let is_delayed = !is_limit && !self.state.is_prompt(came, answer.entered);
         let part = if is_delayed { DelayCause::DelayedAcknowledgement } else { DelayCause::receiver(side) };
-        self.trail.name(came, part, Place::receiver(side), Some(answer), 0);
-        let begun_with = self.links.follow(sender.sends[cause].packet, Some(why), &mut self.trail);
+        self.state.path.name(came, part, Place::receiver(side), Some(answer), 0);
+        let begun_with = self.state.follow(sender.sends[cause].packet, Some(why));
         let next = sender.send_of(begun_with).filter(|&next| next < send)?;
-        Some(Step::Sent(side, next))
+        Some(Step::sent(side, next))
     }
 
     /// Counts a wait for a window, opened at `at`; bytes in flight are counted as the window counts them.
@@ -500,10 +431,7 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
         } else {
             sender.sends[last].new.saturating_sub(before.map_or(0, |it| it.new))
         };
-        match self.windows.iter_mut().find(|it| it.data == side && it.part == why) {
-            Some(window) => (window.times, window.bytes) = (window.times + 1, window.bytes.max(bytes)),
-            None => self.windows.push(Window { data: side, part: why, times: 1, bytes }),
-        }
+        self.state.count_window(side, why, bytes);
     }
 }
 

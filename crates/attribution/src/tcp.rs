@@ -83,156 +83,8 @@ impl<'a> Connection<'a> {
     }
 
     /// Names a transit's time.
-    pub fn walk(&self, transit: MessageTransit, links: &Links<'a>, trail: &mut CriticalPath) {
-        let sender = self.sender(transit.side);
-        if transit.timed && !sender.sends.is_empty() {
-            return self.awaited(sender, transit, links, trail);
-        }
-        let own = match transit.position {
-            // If another end counted, as a proxy's, time tells.
-            Some(Position::Bytes { start, end }) if end > start && end <= sender.bytes.sent() => {
-                Some(std::iter::once(start..end).collect())
-            }
-            Some(Position::Stream { stream, .. }) => self.http_bytes(transit.side, stream, transit.received),
-            _ => None,
-        };
-        let done = match &own {
-            Some(own) => {
-                let done = own.last().and_then(|own| sender.bytes.completion_of(own.end));
-                done.filter(|done| done.at <= transit.received)
-            }
-            None => sender.bytes.completion(transit.received),
-        };
-        // A host that sends first waits for the end of the handshake alone.
-        let is_own = |it: &Handshake<'_>| {
-            it.confirmation().is_some_and(|it| it.0 >= transit.written) && it.opener == transit.side
-        };
-        if sender.sends.is_empty()
-            && let Some(handshake) = self.handshake.as_ref().filter(|&it| is_own(it))
-        {
-            handshake.confirmed(links, trail);
-        }
-        let Some(done) = done else { return };
-        let (mut send, mut byte) = (done.send, done.missing);
-        if done.at < transit.written {
-            return;
-        }
-        trail.name(done.at, DelayCause::receiver(transit.side), Place::receiver(transit.side), None, 0);
-        // With unknown positions, bytes sent before the message was handed over are another's; but if there is no
-        // other, the message waits for the packet sent right before, as the end of a handshake.
-        let nearest = if transit.alone { self.hosts.promptness } else { Duration::ZERO };
-        let is_before = |send: usize| transit.written.saturating_since(sender.sends[send].packet.entered) > nearest;
-        let is_others = match &own {
-            Some(own) => !own.iter().any(|own| own.contains(&byte)),
-            None => sender.bytes.first_with(byte).is_some_and(is_before),
-        };
-        if is_others {
-            let found = || {
-                sender
-                    .bytes
-                    .first_byte(is_before)
-                    .map(|start| std::iter::once(start..start + transit.bytes.max(1)).collect())
-            };
-            let Some(own) = own.or_else(found) else { return };
-            let arrived = |send: usize| sender.sends[send].arrived();
-            let last = own.iter().filter_map(|own| sender.bytes.last_of(own, arrived)).max_by_key(|it| it.0);
-            let Some((at, last, missing)) = last else { return };
-            trail.name(at, DelayCause::HeadOfLine, Place::receiver(transit.side), Some(sender.sends[send].packet), 0);
-            (send, byte) = (last, missing);
-        }
-        self.follow(sender, transit, send, byte, links, trail);
-    }
-
-    /// A message measured by data received in time: back from the byte its receiver then waited for.
-    fn awaited(&self, sender: &Sender<'a>, transit: MessageTransit, links: &Links<'a>, trail: &mut CriticalPath) {
-        let (received, place) = (transit.received, Place::sender(transit.side));
-        let was_sent = |send: usize| sender.sends[send].packet.entered < received;
-        match sender.bytes.awaited(received, was_sent) {
-            Awaited::Came { byte, send } => self.follow(sender, transit, send, byte, links, trail),
-            Awaited::Lost { byte, first, last } => {
-                // Acknowledgements for later segments were going to tell.
-                let mut behind = (last + 1..sender.sends.len()).take_while(|&it| was_sent(it));
-                let is_told = behind.any(|it| sender.sends[it].arrived().is_some());
-                let (packet, part) =
-                    (sender.sends[last].packet, if is_told { DelayCause::FastRecovery } else { DelayCause::Unknown });
-                trail.name(packet.entered, part, place, Some(packet), 0);
-                self.recovery(sender, last, byte, trail);
-                self.go_back(sender, transit, first, links, trail);
-            }
-            Awaited::Unsent(Some(next)) => self.go_back(sender, transit, next, links, trail),
-            Awaited::Unsent(None) => {
-                let Some(done) = sender.bytes.completion(received).filter(|done| done.at >= transit.written) else {
-                    return;
-                };
-                trail.name(done.at, self.held(sender, transit), place, None, 0);
-                self.follow(sender, transit, done.send, done.missing, links, trail);
-            }
-        }
-    }
-
-    /// The limit on an always-busy sender at the end of a transit.
-    fn held(&self, sender: &Sender<'a>, transit: MessageTransit) -> DelayCause {
-        let (sent, last) = (sender.bytes.sent(), sender.acks_until(transit.received).last());
-        let (acknowledged, edge) = last.map_or((0, u64::MAX), |ack| (ack.acknowledged, ack.edge));
-        let is_in_flight = acknowledged < sent;
-        if sent + sender.largest_segment > edge && sender.begun {
-            return if is_in_flight { DelayCause::ReceiveWindow } else { DelayCause::ZeroWindow };
-        }
-        match () {
-            () if !is_in_flight => DelayCause::sender(transit.side),
-            // Other reasons not to send look alike.
-            () if !sender.begun || self.hosts.pacing || self.hosts.send_buffer.is_some() => DelayCause::Unknown,
-            () => DelayCause::CongestionWindow,
-        }
-    }
-
-    /// Goes back from the arrival of the segment `send`, which brought `byte`.
-    fn follow(
-        &self,
-        sender: &Sender<'a>,
-        transit: MessageTransit,
-        send: usize,
-        byte: u64,
-        links: &Links<'a>,
-        trail: &mut CriticalPath,
-    ) {
-        let begun_with = links.follow(sender.sends[send].packet, None, trail);
-        let Some(mut sent) = sender.send_of(begun_with) else { return };
-        if sent == send {
-            sent = self.recovery(sender, sent, byte, trail);
-        }
-        self.go_back(sender, transit, sent, links, trail);
-    }
-
-    /// Goes back from the first transmission `sent`.
-    fn go_back(
-        &self,
-        sender: &Sender<'a>,
-        transit: MessageTransit,
-        mut sent: usize,
-        links: &Links<'a>,
-        trail: &mut CriticalPath,
-    ) {
-        let side = transit.side;
-        while let Some((why, answer)) = self.reason(sender, transit, sent, trail) {
-            let cause = match answer {
-                Answer::Ack(ack) => self.acknowledged(sender, sent, ack, why, links, trail),
-                Answer::Window(opened) => self.opened(sender, sent, &opened, why, links, trail),
-            };
-            let Some(cause) = cause else {
-                // The receiver said something before anything had arrived, once the connection was there.
-                if !sender.arrivals.is_empty() && sender.last_arrival(trail.at()).is_none() {
-                    trail.name(trail.beginning(), why, Place::receiver(side), None, 0);
-                }
-                return;
-            };
-            let begun_with = links.follow(sender.sends[cause].packet, Some(why), trail);
-            // Where a path takes no time, a cause might be its own.
-            let Some(next) = sender.send_of(begun_with).filter(|&next| next < sent) else { return };
-            // A retransmission in passing costs nothing by itself; a timer does.
-            let timer = next == cause && self.is_timer(sender, next);
-            sent = if timer { self.recovery(sender, next, sender.sends[next].start, trail) } else { next };
-        }
+    pub fn walk(&self, transit: MessageTransit, links: &Links<'a>, path: &mut CriticalPath) {
+        Walk { connection: self, sender: self.sender(transit.side), transit, links }.message(path);
     }
 
     /// Whether a segment was sent again by a timer.
@@ -242,7 +94,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Goes back from a transmission of `byte` to its first one, and returns that.
-    pub fn recovery(&self, sender: &Sender<'a>, send: usize, byte: u64, trail: &mut CriticalPath) -> usize {
+    pub fn recovery(&self, sender: &Sender<'a>, send: usize, byte: u64, path: &mut CriticalPath) -> usize {
         let Some(first) = sender.bytes.first_with(byte) else { return send };
         if first >= send {
             return send;
@@ -257,7 +109,7 @@ impl<'a> Connection<'a> {
         for (&from, &part) in sent.iter().zip(&waits).rev() {
             let lost = sender.sends[from].packet;
             let is_timer = part == DelayCause::RetransmissionTimer;
-            trail.name(lost.entered, part, Place::sender(lost.side), Some(lost), if is_timer { expired } else { 0 });
+            path.name(lost.entered, part, Place::sender(lost.side), Some(lost), if is_timer { expired } else { 0 });
             expired -= u32::from(is_timer);
         }
         first
@@ -290,191 +142,6 @@ impl<'a> Connection<'a> {
         } else {
             DelayCause::RetransmissionTimer
         }
-    }
-
-    /// Why a segment with new bytes was sent when it was: the wait's cause, and its end. None when the critical path is
-    /// complete, or nothing more is known.
-    fn reason(
-        &self,
-        sender: &Sender<'a>,
-        transit: MessageTransit,
-        mut send: usize,
-        trail: &mut CriticalPath,
-    ) -> Option<(DelayCause, Answer)> {
-        let side = transit.side;
-        loop {
-            if trail.is_done() {
-                return None;
-            }
-            let sent = &sender.sends[send];
-            let at = sent.packet.entered;
-            match self.written(transit, sent, trail) {
-                Written::Earlier => {}
-                Written::Held(why, opened) => return Some((why, Answer::Window(opened))),
-                Written::AtOnce => return None,
-            }
-            let seen = sender.acks_before(send).len();
-            if seen > 0 && at.saturating_since(sender.acks[seen - 1].arrived) <= self.hosts.promptness {
-                let why = self.limit(sender, send, seen - 1);
-                return Some((why, Answer::Ack(seen - 1)));
-            }
-            // A timer sent it again.
-            let first = sender.bytes.first_with(sent.start).filter(|&first| first < send);
-            if first.is_some() {
-                send = self.recovery(sender, send, sent.start, trail);
-                continue;
-            }
-            let previous = send.checked_sub(1).filter(|&it| sender.sends[it].packet.entered >= trail.beginning());
-            let in_flight = sent.after > sender.acks[..seen].last().map_or(0, |ack| ack.acknowledged);
-            let Some(previous) = previous else {
-                // Only the host held it back; or something invisible on the wire did.
-                let prompt = at.saturating_since(trail.beginning()) <= self.hosts.promptness;
-                if in_flight && !prompt {
-                    if self.is_probe(sender, transit, send) {
-                        let before = send.checked_sub(1).map(|it| sender.sends[it].packet);
-                        trail.name(trail.beginning(), DelayCause::TailLossProbe, Place::sender(side), before, 0);
-                        return None;
-                    }
-                    self.name_hold(sender, transit, sent, trail.beginning(), trail);
-                }
-                trail.name(trail.beginning(), DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
-                return None;
-            };
-            let gap = at.saturating_since(sender.sends[previous].packet.entered);
-            if in_flight && gap > self.hosts.promptness && self.is_probe(sender, transit, send) {
-                let before = sender.sends[previous].packet;
-                trail.name(before.entered, DelayCause::TailLossProbe, Place::sender(side), Some(before), 0);
-                send = previous;
-                continue;
-            }
-            let since = sender.sends[previous].packet.entered;
-            if gap > self.hosts.promptness {
-                self.name_hold(sender, transit, sent, since, trail);
-            }
-            trail.name(since, DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
-            send = previous;
-        }
-    }
-
-    /// Names the time a segment was held back with neither acknowledgement nor timer, to `since` or its bytes' write.
-    fn name_hold(
-        &self,
-        sender: &Sender<'a>,
-        transit: MessageTransit,
-        sent: &Segment<'_>,
-        since: Instant,
-        trail: &mut CriticalPath,
-    ) {
-        // The writes of its first and its last bytes. A byte stream keeps the order of handing over. Beside other
-        // messages, knowledge by time alone may be another's.
-        let written = match (transit.position, &self.http[transit.side as usize]) {
-            (Some(Position::Stream { .. }), Some(http)) => {
-                let at = |end: u64| http.write_up_to(end).map(|write| http.at(write));
-                at(sent.start + 1).zip(at(sent.end))
-            }
-            (Some(Position::Bytes { end, .. }), _) if sent.end > end => Some((transit.written, sent.packet.entered)),
-            (Some(Position::Bytes { .. }), _) => Some((transit.written, transit.written)),
-            _ => transit.alone.then_some((transit.written, transit.written)),
-        };
-        // Nagle's algorithm releases a full segment, once its program has written more.
-        let is_full = sender.is_full(sent);
-        let is_filled = |last: Instant| sent.packet.entered.saturating_since(last) <= self.hosts.promptness;
-        let (from, part) = match written {
-            Some((first, last)) if self.hosts.nagle && is_full && is_filled(last) => {
-                (first.max(since), DelayCause::Nagle)
-            }
-            Some((_, last)) if self.hosts.pacing => (last.max(since), DelayCause::Pacing),
-            _ => (since, DelayCause::Unknown),
-        };
-        trail.name(from, part, Place::sender(transit.side), Some(sent.packet), 0);
-    }
-
-    /// Whether a segment with new bytes is a tail loss probe (RFC 8985, section 7.3): it had been written before, and nothing happened
-    /// for two round trips.
-    fn is_probe(&self, sender: &Sender<'a>, transit: MessageTransit, send: usize) -> bool {
-        let sent = &sender.sends[send];
-        let was_written = match transit.position {
-            // Earlier bytes in a byte stream were written earlier.
-            Some(Position::Bytes { end, .. }) => sent.start < end,
-            Some(Position::Stream { .. }) => self.http[transit.side as usize].is_some(),
-            None | Some(Position::Datagram(_)) => transit.alone,
-        };
-        // Its timer begins again when something new is acknowledged.
-        let acks = sender.acks_until(sent.packet.entered);
-        let acknowledged = acks.last().map_or(0, |ack| ack.acknowledged);
-        let news = acks.get(acks.partition_point(|ack| ack.acknowledged < acknowledged));
-        let last = news.map(|ack| ack.arrived).max(send.checked_sub(1).map(|it| sender.sends[it].packet.entered));
-        let at = sent.packet.entered;
-        let waited = last.map(|last| at.saturating_since(last));
-        // Its first known round trip is the handshake's. With pacing, successors may be further apart by themselves.
-        let first = self.handshake.as_ref().and_then(|it| it.round_trip(transit.side)).filter(|_| !self.hosts.pacing);
-        let shortest = sender.shortest_round_trip.into_iter().chain(first).min().map(|it| it + it);
-        // It comes no later than the retransmission timer would, counted from the oldest unacknowledged bytes.
-        let oldest = sender.bytes.first_with(acknowledged);
-        let oldest = oldest.map(|it| sender.bytes.again(it).take_while(|&it| it < send).last().unwrap_or(it));
-        let since_oldest = oldest.map(|it| at.saturating_since(sender.sends[it].packet.entered));
-        let is_due = !self.hosts.pacing && since_oldest.is_some_and(|it| it >= sender.shortest_timeout());
-        self.hosts.tail_loss_probes
-            && sender.sack
-            && was_written
-            && (is_due || shortest.is_some_and(|it| waited >= Some(it)))
-    }
-
-    /// Whether HTTP wrote a segment's last bytes only when it was sent, and what the write had waited for.
-    fn written(&self, transit: MessageTransit, sent: &Segment<'_>, trail: &mut CriticalPath) -> Written {
-        let (side, at, promptness) = (transit.side, sent.packet.entered, self.hosts.promptness);
-        let Some(http) = &self.http[side as usize] else { return Written::Earlier };
-        let Some(write) = http.write_up_to(sent.end) else { return Written::Earlier };
-        let written = http.at(write);
-        if written > at || at.saturating_since(written) > promptness {
-            return Written::Earlier;
-        }
-        if let Some((why, opened)) = http.held(write, promptness) {
-            return Written::Held(why, opened);
-        }
-        let Some(Position::Stream { stream, .. }) = transit.position else { return Written::Earlier };
-        if !http.begins(write, stream) {
-            return Written::Earlier;
-        }
-        // Over HTTP/1.1 an exchange waits for the one before it.
-        let before = self.arrival(side.opposite(), stream.wrapping_sub(1), at).filter(|&it| it > trail.beginning());
-        let place = Place::sender(side);
-        trail.name(before.unwrap_or(written), DelayCause::sender(side), place, Some(sent.packet), 0);
-        let part = if before.is_some() { DelayCause::HeadOfLine } else { DelayCause::sender(side) };
-        trail.name(trail.beginning(), part, place, Some(sent.packet), 0);
-        Written::AtOnce
-    }
-
-    /// Goes back through the opening of an HTTP/2 window to the segment it answers, and returns that.
-    fn opened(
-        &self,
-        sender: &Sender<'a>,
-        send: usize,
-        opened: &Opened,
-        why: DelayCause,
-        links: &Links<'a>,
-        trail: &mut CriticalPath,
-    ) -> Option<usize> {
-        let side = sender.sends[send].packet.side;
-        let other = self.sender(side.opposite());
-        trail.name(opened.at, DelayCause::sender(side), Place::sender(side), None, 0);
-        let begun_with = links.follow(other.sends[opened.send].packet, Some(why), trail);
-        let mut sent = other.send_of(begun_with)?;
-        if sent == opened.send {
-            sent = self.recovery(other, sent, opened.missing, trail);
-        }
-        let packet = other.sends[sent].packet;
-        let (at, answered) = sender.arrival_before(send, packet.entered)?;
-        // Its program had not read yet.
-        let is_prompt = packet.entered.saturating_since(at) <= self.hosts.promptness;
-        trail.name(
-            at,
-            if is_prompt { DelayCause::receiver(side) } else { why },
-            Place::receiver(side),
-            Some(packet),
-            0,
-        );
-        (!trail.is_done()).then_some(answered)
     }
 
     /// The limit on a segment until the acknowledgement `ack` came.
@@ -535,11 +202,11 @@ impl<'a> Connection<'a> {
         ack: usize,
         why: DelayCause,
         links: &Links<'a>,
-        trail: &mut CriticalPath,
+        path: &mut CriticalPath,
     ) -> Option<usize> {
         let (ack, side) = (&sender.acks[ack], sender.sends[send].packet.side);
-        trail.name(ack.arrived, DelayCause::sender(side), Place::sender(side), None, 0);
-        let packet = links.follow(ack.packet, Some(why), trail);
+        path.name(ack.arrived, DelayCause::sender(side), Place::sender(side), None, 0);
+        let packet = links.follow(ack.packet, Some(why), path);
         let sent = packet.entered;
         let (at, answered) = sender.arrival_before(send, sent)?;
         let part = match why {
@@ -547,8 +214,326 @@ impl<'a> Connection<'a> {
             DelayCause::ZeroWindow | DelayCause::Unknown => why,
             _ => DelayCause::DelayedAcknowledgement,
         };
-        trail.name(at, part, Place::receiver(side), Some(packet), 0);
-        (!trail.is_done()).then_some(answered)
+        path.name(at, part, Place::receiver(side), Some(packet), 0);
+        (!path.is_done()).then_some(answered)
+    }
+}
+
+/// The way back through one message.
+struct Walk<'w, 'a> {
+    connection: &'w Connection<'a>,
+    sender: &'w Sender<'a>,
+    transit: MessageTransit,
+    links: &'w Links<'a>,
+}
+
+impl Walk<'_, '_> {
+    fn message(&self, path: &mut CriticalPath) {
+        let (sender, transit) = (self.sender, self.transit);
+        if transit.timed && !sender.sends.is_empty() {
+            return self.awaited(path);
+        }
+        let own = match transit.position {
+            // If another end counted, as a proxy's, time tells.
+            Some(Position::Bytes { start, end }) if end > start && end <= sender.bytes.sent() => {
+                Some(std::iter::once(start..end).collect())
+            }
+            Some(Position::Stream { stream, .. }) => self.connection.http_bytes(transit.side, stream, transit.received),
+            _ => None,
+        };
+        let done = match &own {
+            Some(own) => {
+                let done = own.last().and_then(|own| sender.bytes.completion_of(own.end));
+                done.filter(|done| done.at <= transit.received)
+            }
+            None => sender.bytes.completion(transit.received),
+        };
+        // A host that sends first waits for the end of the handshake alone.
+        let is_own = |it: &Handshake<'_>| {
+            it.confirmation().is_some_and(|it| it.0 >= transit.written) && it.opener == transit.side
+        };
+        if sender.sends.is_empty()
+            && let Some(handshake) = self.connection.handshake.as_ref().filter(|&it| is_own(it))
+        {
+            handshake.confirmed(self.links, path);
+        }
+        let Some(done) = done else { return };
+        let (mut send, mut byte) = (done.send, done.missing);
+        if done.at < transit.written {
+            return;
+        }
+        path.name(done.at, DelayCause::receiver(transit.side), Place::receiver(transit.side), None, 0);
+        // With unknown positions, bytes sent before the message was handed over are another's; but if there is no
+        // other, the message waits for the packet sent right before, as the end of a handshake.
+        let nearest = if transit.alone { self.connection.hosts.promptness } else { Duration::ZERO };
+        let is_before = |send: usize| transit.written.saturating_since(sender.sends[send].packet.entered) > nearest;
+        let is_others = match &own {
+            Some(own) => !own.iter().any(|own| own.contains(&byte)),
+            None => sender.bytes.first_with(byte).is_some_and(is_before),
+        };
+        if is_others {
+            let found = || {
+                sender
+                    .bytes
+                    .first_byte(is_before)
+                    .map(|start| std::iter::once(start..start + transit.bytes.max(1)).collect())
+            };
+            let Some(own) = own.or_else(found) else { return };
+            let arrived = |send: usize| sender.sends[send].arrived();
+            let last = own.iter().filter_map(|own| sender.bytes.last_of(own, arrived)).max_by_key(|it| it.0);
+            let Some((at, last, missing)) = last else { return };
+            path.name(at, DelayCause::HeadOfLine, Place::receiver(transit.side), Some(sender.sends[send].packet), 0);
+            (send, byte) = (last, missing);
+        }
+        self.follow(send, byte, path);
+    }
+
+    /// A message measured by data received in time: back from the byte its receiver then waited for.
+    fn awaited(&self, path: &mut CriticalPath) {
+        let (sender, transit) = (self.sender, self.transit);
+        let (received, place) = (transit.received, Place::sender(transit.side));
+        let was_sent = |send: usize| sender.sends[send].packet.entered < received;
+        match sender.bytes.awaited(received, was_sent) {
+            Awaited::Came { byte, send } => self.follow(send, byte, path),
+            Awaited::Lost { byte, first, last } => {
+                // Acknowledgements for later segments were going to tell.
+                let mut behind = (last + 1..sender.sends.len()).take_while(|&it| was_sent(it));
+                let is_told = behind.any(|it| sender.sends[it].arrived().is_some());
+                let (packet, part) =
+                    (sender.sends[last].packet, if is_told { DelayCause::FastRecovery } else { DelayCause::Unknown });
+                path.name(packet.entered, part, place, Some(packet), 0);
+                self.connection.recovery(sender, last, byte, path);
+                self.go_back(first, path);
+            }
+            Awaited::Unsent(Some(next)) => self.go_back(next, path),
+            Awaited::Unsent(None) => {
+                let Some(done) = sender.bytes.completion(received).filter(|done| done.at >= transit.written) else {
+                    return;
+                };
+                path.name(done.at, self.held(), place, None, 0);
+                self.follow(done.send, done.missing, path);
+            }
+        }
+    }
+
+    /// The limit on an always-busy sender at the end of a transit.
+    fn held(&self) -> DelayCause {
+        let (sender, transit) = (self.sender, self.transit);
+        let (sent, last) = (sender.bytes.sent(), sender.acks_until(transit.received).last());
+        let (acknowledged, edge) = last.map_or((0, u64::MAX), |ack| (ack.acknowledged, ack.edge));
+        let is_in_flight = acknowledged < sent;
+        if sent + sender.largest_segment > edge && sender.begun {
+            return if is_in_flight { DelayCause::ReceiveWindow } else { DelayCause::ZeroWindow };
+        }
+        match () {
+            () if !is_in_flight => DelayCause::sender(transit.side),
+            // Other reasons not to send look alike.
+            () if !sender.begun || self.connection.hosts.pacing || self.connection.hosts.send_buffer.is_some() => {
+                DelayCause::Unknown
+            }
+            () => DelayCause::CongestionWindow,
+        }
+    }
+
+    /// Goes back from the arrival of the segment `send`, which brought `byte`.
+    fn follow(&self, send: usize, byte: u64, path: &mut CriticalPath) {
+        let sender = self.sender;
+        let begun_with = self.links.follow(sender.sends[send].packet, None, path);
+        let Some(mut sent) = sender.send_of(begun_with) else { return };
+        if sent == send {
+            sent = self.connection.recovery(sender, sent, byte, path);
+        }
+        self.go_back(sent, path);
+    }
+
+    /// Goes back from the first transmission `sent`.
+    fn go_back(&self, mut sent: usize, path: &mut CriticalPath) {
+        let (sender, side) = (self.sender, self.transit.side);
+        while let Some((why, answer)) = self.reason(sent, path) {
+            let cause = match answer {
+                Answer::Ack(ack) => self.connection.acknowledged(sender, sent, ack, why, self.links, path),
+                Answer::Window(opened) => self.opened(sent, &opened, why, path),
+            };
+            let Some(cause) = cause else {
+                // The receiver said something before anything had arrived, once the connection was there.
+                if !sender.arrivals.is_empty() && sender.last_arrival(path.at()).is_none() {
+                    path.name(path.beginning(), why, Place::receiver(side), None, 0);
+                }
+                return;
+            };
+            let begun_with = self.links.follow(sender.sends[cause].packet, Some(why), path);
+            // Where a path takes no time, a cause might be its own.
+            let Some(next) = sender.send_of(begun_with).filter(|&next| next < sent) else { return };
+            // A retransmission in passing costs nothing by itself; a timer does.
+            let timer = next == cause && self.connection.is_timer(sender, next);
+            sent = if timer { self.connection.recovery(sender, next, sender.sends[next].start, path) } else { next };
+        }
+    }
+
+    /// Why a segment with new bytes was sent when it was: the wait's cause, and its end. None when the critical path is
+    /// complete, or nothing more is known.
+    fn reason(&self, mut send: usize, path: &mut CriticalPath) -> Option<(DelayCause, Answer)> {
+        let (sender, side) = (self.sender, self.transit.side);
+        loop {
+            if path.is_done() {
+                return None;
+            }
+            let sent = &sender.sends[send];
+            let at = sent.packet.entered;
+            match self.written(sent, path) {
+                Written::Earlier => {}
+                Written::Held(why, opened) => return Some((why, Answer::Window(opened))),
+                Written::AtOnce => return None,
+            }
+            let seen = sender.acks_before(send).len();
+            if seen > 0 && at.saturating_since(sender.acks[seen - 1].arrived) <= self.connection.hosts.promptness {
+                let why = self.connection.limit(sender, send, seen - 1);
+                return Some((why, Answer::Ack(seen - 1)));
+            }
+            // A timer sent it again.
+            let first = sender.bytes.first_with(sent.start).filter(|&first| first < send);
+            if first.is_some() {
+                send = self.connection.recovery(sender, send, sent.start, path);
+                continue;
+            }
+            let previous = send.checked_sub(1).filter(|&it| sender.sends[it].packet.entered >= path.beginning());
+            let in_flight = sent.after > sender.acks[..seen].last().map_or(0, |ack| ack.acknowledged);
+            let Some(previous) = previous else {
+                // Only the host held it back; or something invisible on the wire did.
+                let prompt = at.saturating_since(path.beginning()) <= self.connection.hosts.promptness;
+                if in_flight && !prompt {
+                    if self.is_probe(send) {
+                        let before = send.checked_sub(1).map(|it| sender.sends[it].packet);
+                        path.name(path.beginning(), DelayCause::TailLossProbe, Place::sender(side), before, 0);
+                        return None;
+                    }
+                    self.name_hold(sent, path.beginning(), path);
+                }
+                path.name(path.beginning(), DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
+                return None;
+            };
+            let gap = at.saturating_since(sender.sends[previous].packet.entered);
+            if in_flight && gap > self.connection.hosts.promptness && self.is_probe(send) {
+                let before = sender.sends[previous].packet;
+                path.name(before.entered, DelayCause::TailLossProbe, Place::sender(side), Some(before), 0);
+                send = previous;
+                continue;
+            }
+            let since = sender.sends[previous].packet.entered;
+            if gap > self.connection.hosts.promptness {
+                self.name_hold(sent, since, path);
+            }
+            path.name(since, DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
+            send = previous;
+        }
+    }
+
+    /// Names the time a segment was held back with neither acknowledgement nor timer, to `since` or its bytes' write.
+    fn name_hold(&self, sent: &Segment<'_>, since: Instant, path: &mut CriticalPath) {
+        let transit = self.transit;
+        // The writes of its first and its last bytes. A byte stream keeps the order of handing over. Beside other
+        // messages, knowledge by time alone may be another's.
+        let written = match (transit.position, &self.connection.http[transit.side as usize]) {
+            (Some(Position::Stream { .. }), Some(http)) => {
+                let at = |end: u64| http.write_up_to(end).map(|write| http.at(write));
+                at(sent.start + 1).zip(at(sent.end))
+            }
+            (Some(Position::Bytes { end, .. }), _) if sent.end > end => Some((transit.written, sent.packet.entered)),
+            (Some(Position::Bytes { .. }), _) => Some((transit.written, transit.written)),
+            _ => transit.alone.then_some((transit.written, transit.written)),
+        };
+        // Nagle's algorithm releases a full segment, once its program has written more.
+        let is_full = self.sender.is_full(sent);
+        let is_filled = |last: Instant| sent.packet.entered.saturating_since(last) <= self.connection.hosts.promptness;
+        let (from, part) = match written {
+            Some((first, last)) if self.connection.hosts.nagle && is_full && is_filled(last) => {
+                (first.max(since), DelayCause::Nagle)
+            }
+            Some((_, last)) if self.connection.hosts.pacing => (last.max(since), DelayCause::Pacing),
+            _ => (since, DelayCause::Unknown),
+        };
+        path.name(from, part, Place::sender(transit.side), Some(sent.packet), 0);
+    }
+
+    /// Whether a segment with new bytes is a tail loss probe (RFC 8985, section 7.3): it had been written before, and nothing happened
+    /// for two round trips.
+    fn is_probe(&self, send: usize) -> bool {
+        let (sender, transit) = (self.sender, self.transit);
+        let sent = &sender.sends[send];
+        let was_written = match transit.position {
+            // Earlier bytes in a byte stream were written earlier.
+            Some(Position::Bytes { end, .. }) => sent.start < end,
+            Some(Position::Stream { .. }) => self.connection.http[transit.side as usize].is_some(),
+            None | Some(Position::Datagram(_)) => transit.alone,
+        };
+        // Its timer begins again when something new is acknowledged.
+        let acks = sender.acks_until(sent.packet.entered);
+        let acknowledged = acks.last().map_or(0, |ack| ack.acknowledged);
+        let news = acks.get(acks.partition_point(|ack| ack.acknowledged < acknowledged));
+        let last = news.map(|ack| ack.arrived).max(send.checked_sub(1).map(|it| sender.sends[it].packet.entered));
+        let at = sent.packet.entered;
+        let waited = last.map(|last| at.saturating_since(last));
+        // Its first known round trip is the handshake's. With pacing, successors may be further apart by themselves.
+        let first = self
+            .connection
+            .handshake
+            .as_ref()
+            .and_then(|it| it.round_trip(transit.side))
+            .filter(|_| !self.connection.hosts.pacing);
+        let shortest = sender.shortest_round_trip.into_iter().chain(first).min().map(|it| it + it);
+        // It comes no later than the retransmission timer would, counted from the oldest unacknowledged bytes.
+        let oldest = sender.bytes.first_with(acknowledged);
+        let oldest = oldest.map(|it| sender.bytes.again(it).take_while(|&it| it < send).last().unwrap_or(it));
+        let since_oldest = oldest.map(|it| at.saturating_since(sender.sends[it].packet.entered));
+        let is_due = !self.connection.hosts.pacing && since_oldest.is_some_and(|it| it >= sender.shortest_timeout());
+        self.connection.hosts.tail_loss_probes
+            && sender.sack
+            && was_written
+            && (is_due || shortest.is_some_and(|it| waited >= Some(it)))
+    }
+
+    /// Whether HTTP wrote a segment's last bytes only when it was sent, and what the write had waited for.
+    fn written(&self, sent: &Segment<'_>, path: &mut CriticalPath) -> Written {
+        let (side, at, promptness) = (self.transit.side, sent.packet.entered, self.connection.hosts.promptness);
+        let Some(http) = &self.connection.http[side as usize] else { return Written::Earlier };
+        let Some(write) = http.write_up_to(sent.end) else { return Written::Earlier };
+        let written = http.at(write);
+        if written > at || at.saturating_since(written) > promptness {
+            return Written::Earlier;
+        }
+        if let Some((why, opened)) = http.held(write, promptness) {
+            return Written::Held(why, opened);
+        }
+        let Some(Position::Stream { stream, .. }) = self.transit.position else { return Written::Earlier };
+        if !http.begins(write, stream) {
+            return Written::Earlier;
+        }
+        // Over HTTP/1.1 an exchange waits for the one before it.
+        let before =
+            self.connection.arrival(side.opposite(), stream.wrapping_sub(1), at).filter(|&it| it > path.beginning());
+        let place = Place::sender(side);
+        path.name(before.unwrap_or(written), DelayCause::sender(side), place, Some(sent.packet), 0);
+        let part = if before.is_some() { DelayCause::HeadOfLine } else { DelayCause::sender(side) };
+        path.name(path.beginning(), part, place, Some(sent.packet), 0);
+        Written::AtOnce
+    }
+
+    /// Goes back through the opening of an HTTP/2 window to the segment it answers, and returns that.
+    fn opened(&self, send: usize, opened: &Opened, why: DelayCause, path: &mut CriticalPath) -> Option<usize> {
+        let (sender, side) = (self.sender, self.transit.side);
+        let other = self.connection.sender(side.opposite());
+        path.name(opened.at, DelayCause::sender(side), Place::sender(side), None, 0);
+        let begun_with = self.links.follow(other.sends[opened.send].packet, Some(why), path);
+        let mut sent = other.send_of(begun_with)?;
+        if sent == opened.send {
+            sent = self.connection.recovery(other, sent, opened.missing, path);
+        }
+        let packet = other.sends[sent].packet;
+        let (at, answered) = sender.arrival_before(send, packet.entered)?;
+        // Its program had not read yet.
+        let is_prompt = packet.entered.saturating_since(at) <= self.connection.hosts.promptness;
+        path.name(at, if is_prompt { DelayCause::receiver(side) } else { why }, Place::receiver(side), Some(packet), 0);
+        (!path.is_done()).then_some(answered)
     }
 }
 

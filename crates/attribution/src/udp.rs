@@ -3,27 +3,23 @@
 use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::links::Links;
 use crate::walk::{Walked, span};
-use crate::{DelayCause, Hosts};
+use crate::{DelayCause, Hosts, MessageTransit};
 use crosswind_ledger::{PacketRecord, Verdict};
 use crosswind_path::Side;
 use crosswind_units::Instant;
 
 /// Datagrams between two ports.
 pub struct Datagrams<'a> {
-    packets: Vec<&'a PacketRecord>,
+    pub packets: Vec<&'a PacketRecord>,
     ways: [DirectionState<'a>; 2],
     hosts: Hosts,
 }
 
 impl<'a> Datagrams<'a> {
-    /// They are in the order of entering.
+    /// For a walk they are in the order of entering.
     pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
         let ways = Side::BOTH.map(|side| DirectionState::new(&packets, side));
         Self { packets, ways, hosts }
-    }
-
-    pub fn into_packets(self) -> Vec<&'a PacketRecord> {
-        self.packets
     }
 
     /// Attributes the whole flow.
@@ -34,6 +30,19 @@ impl<'a> Datagrams<'a> {
         self.go(CriticalPath::new(from, to, opener).merging(), last, links)
     }
 
+    /// Names a transit's time, known only by size and time: of the last-arriving datagram, and of its trigger if it was
+    /// sent at once.
+    pub fn transit(&self, transit: MessageTransit, links: &Links<'a>, path: &mut CriticalPath) {
+        let MessageTransit { side, written, received, .. } = transit;
+        let last = self.ways[side as usize].last_arrival(received);
+        let Some((at, packet)) = last.filter(|(at, _)| *at >= written) else { return };
+        path.name(at, DelayCause::receiver(side), Place::receiver(side), None, 0);
+        let sent = links.follow(packet, None, path);
+        if sent.entered.saturating_since(written) <= self.hosts.promptness {
+            path.name(written, DelayCause::sender(side), Place::sender(side), Some(sent), 0);
+        }
+    }
+
     /// When the client's latest datagram at `at` came.
     pub fn last_answer(&self, at: Instant) -> Option<Instant> {
         self.ways[Side::Reverse as usize].last_arrival(at).map(|it| it.0)
@@ -41,22 +50,22 @@ impl<'a> Datagrams<'a> {
 
     /// Attributes `[from, to]` backwards, for a client with its answer, the last arrival by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
-        let mut trail = CriticalPath::new(from, to, Side::Reverse);
+        let mut path = CriticalPath::new(from, to, Side::Reverse);
         let last = self.ways[Side::Reverse as usize].last_arrival(answered);
         if let Some((at, _)) = last {
-            trail.name(at, DelayCause::ClientHost, Place::Client, None, 0);
+            path.name(at, DelayCause::ClientHost, Place::Client, None, 0);
         }
-        self.go(trail, last.map(|it| it.1), links).pieces
+        self.go(path, last.map(|it| it.1), links).pieces
     }
 
-    fn go(&self, mut trail: CriticalPath, last: Option<&'a PacketRecord>, links: &Links<'a>) -> Walked {
+    fn go(&self, mut path: CriticalPath, last: Option<&'a PacketRecord>, links: &Links<'a>) -> Walked {
         let (mut turns, mut step) = (0, last);
         // Without path delay, datagrams might be each other's cause.
         for _ in 0..2 * self.packets.len() {
-            let Some(packet) = step.filter(|_| !trail.is_done()) else { break };
+            let Some(packet) = step.filter(|_| !path.is_done()) else { break };
             let side = packet.side;
-            trail.turn(side);
-            let sent = if packet.left.is_some() { links.follow(packet, None, &mut trail) } else { packet };
+            path.turn(side);
+            let sent = if packet.left.is_some() { links.follow(packet, None, &mut path) } else { packet };
             let at = sent.entered;
             let [own, other] = [&self.ways[side as usize], &self.ways[side.opposite() as usize]];
             // Without path delay, a datagram sent at this moment is no cause.
@@ -68,18 +77,18 @@ impl<'a> Datagrams<'a> {
                     let waited = at.saturating_since(before.entered) > self.hosts.promptness;
                     let lost = waited && (is_lost(before) || other.has_lost(before.entered, at));
                     let part = if lost { DelayCause::DatagramLoss } else { DelayCause::sender(side) };
-                    trail.name(before.entered, part, here, Some(before), 0);
+                    path.name(before.entered, part, here, Some(before), 0);
                     Some(before)
                 }
                 (_, Some((came, cause))) => {
-                    trail.name(came, DelayCause::sender(side), here, Some(sent), 0);
+                    path.name(came, DelayCause::sender(side), here, Some(sent), 0);
                     turns += 1;
                     Some(cause)
                 }
                 _ => None,
             };
         }
-        Walked { pieces: trail.finish(), turns, windows: Vec::new() }
+        Walked { pieces: path.finish(), turns, windows: Vec::new() }
     }
 }
 

@@ -11,10 +11,11 @@ use crosswind_path::{DirectionConfig, PathConfig, Side};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::Carrier;
 use crosswind_units::Seed;
-use crosswind_workload::{PathFacts, TrafficPattern, WorkloadConfig};
+use crosswind_workload::{PathFacts, TrafficPattern, WorkloadConfig, number, small};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::ops::Deref;
 use std::path::PathBuf;
 
 /// The only supported schema.
@@ -24,6 +25,8 @@ const MIN_DEADLINE_NS: u64 = 1_000_000;
 const MAX_DEADLINE_NS: u64 = 86_400_000_000_000;
 const MIN_HEARTBEAT_NS: u64 = 10_000_000;
 const MAX_HEARTBEAT_NS: u64 = 60_000_000_000;
+/// Ethernet's.
+const DEFAULT_MTU: u32 = 1500;
 /// RFC 791: every host's minimum.
 const MIN_MTU: u32 = 576;
 /// RFC 8200: likewise.
@@ -75,14 +78,14 @@ struct OwnKeys {
     #[serde(default)]
     id: String,
     /// Every random decision derives from it.
-    #[serde(default = "default_seed")]
+    #[serde(default = "number::<1>")]
     seed: u64,
     /// Time between two progress events.
-    #[serde(default = "default_heartbeat")]
+    #[serde(default = "number::<250_000_000>")]
     #[schemars(range(min = MIN_HEARTBEAT_NS, max = MAX_HEARTBEAT_NS))]
     heartbeat_ns: u64,
     /// Bound on the whole cell.
-    #[serde(default = "default_deadline")]
+    #[serde(default = "number::<600_000_000_000>")]
     #[schemars(range(min = MIN_DEADLINE_NS, max = MAX_DEADLINE_NS))]
     deadline_ns: u64,
 }
@@ -90,36 +93,37 @@ struct OwnKeys {
 /// The network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathSection {
-    /// The connection between the hosts.
-    pub backend: Backend,
-    /// Address family.
-    pub family: Family,
-    /// Largest IP packet.
-    pub mtu_bytes: u32,
-    /// Where the other machine's control connection is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server: Option<String>,
+    #[serde(flatten)]
+    keys: PathKeys,
     /// The emulation in each direction.
     #[serde(flatten)]
     pub directions: PathConfig,
 }
 
+impl Deref for PathSection {
+    type Target = PathKeys;
+
+    fn deref(&self) -> &PathKeys {
+        &self.keys
+    }
+}
+
 /// The network between the two hosts: what both directions share.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-struct PathKeys {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathKeys {
     /// What lies between the hosts: tun (the emulator), netem (the kernel's own emulation; docs/netem.md), direct (a veth pair: no loss, delay, rate or queue) or network (the network that is really there).
     #[serde(default)]
-    backend: Backend,
+    pub backend: Backend,
     /// Address family of the path.
     #[serde(default)]
-    family: Family,
+    pub family: Family,
     /// Largest IP packet (IPv4: 576 or more, IPv6: 1280 or more).
-    #[serde(default = "default_mtu")]
+    #[serde(default = "small::<DEFAULT_MTU>")]
     #[schemars(range(min = MIN_MTU, max = MAX_MTU))]
-    mtu_bytes: u32,
+    pub mtu_bytes: u32,
     /// Of backend network: where crosswind serve listens, as HOST:PORT.
-    #[serde(default)]
-    server: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// What is written where.
@@ -176,22 +180,6 @@ fn read_budget(given: &Map<String, Value>, clock: HostClock) -> Result<Budget, S
         budget.delay_error_p99_ns = DELAY_ERROR_OF_GUESTS_NS;
     }
     Ok(budget)
-}
-
-const fn default_seed() -> u64 {
-    1
-}
-
-const fn default_mtu() -> u32 {
-    1500
-}
-
-const fn default_deadline() -> u64 {
-    600_000_000_000
-}
-
-const fn default_heartbeat() -> u64 {
-    250_000_000
 }
 
 impl Cell {
@@ -361,7 +349,7 @@ impl Cell {
             let hint = format!("of host, leave what is set on sockets and connections: {}", kept.join(", "));
             return refuse("host", "changes more than sockets, and the machines of a network stay as they are", &hint);
         }
-        if self.path.mtu_bytes != default_mtu() {
+        if self.path.mtu_bytes != DEFAULT_MTU {
             return refuse("path.mtu_bytes", "is set, and the network's own is not to be changed", "leave it out");
         }
         let flows = numbered(&self.flows).count();
@@ -492,9 +480,7 @@ impl PathSection {
             }
         }
         let directions = PathConfig::read(&emulated, &read_trace).map_err(within)?;
-        let own: PathKeys = read_section("path", &sections.rest())?;
-        let path =
-            Self { backend: own.backend, family: own.family, mtu_bytes: own.mtu_bytes, server: own.server, directions };
+        let path = Self { keys: read_section("path", &sections.rest())?, directions };
         path.check().map_err(within)?;
         Ok(path)
     }

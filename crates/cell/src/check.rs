@@ -5,7 +5,7 @@ use crate::event::write_line;
 use crate::{Cell, CellError, ErrorKind, Flow};
 use crosswind_host::{HostClock, HostConfig};
 use crosswind_settings::Code;
-use crosswind_workload::{Warning, WarningReport};
+use crosswind_workload::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Deserializer, Value};
@@ -34,7 +34,7 @@ pub struct Checked {
     /// Whether nothing in it is left to chance: in virtual time it comes out the same with every seed.
     pub exact: bool,
     /// What a reader of its results should know, as far as that can be told before it runs.
-    pub warnings: Vec<WarningReport>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A cell that cannot be run.
@@ -82,7 +82,7 @@ fn answer(index: usize, cell: Result<Cell, CellError>) -> Result<Answer, CellErr
     match cell {
         Ok(cell) => {
             let (demand, exact) = (cell.demand(), cell.is_exact());
-            let warnings = cell.preflight().iter().map(Warning::report).collect();
+            let warnings = cell.preflight();
             let cell = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
             Ok(Answer::Checked(Box::new(Checked { index, cell, demand, exact, warnings })))
         }

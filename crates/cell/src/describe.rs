@@ -11,7 +11,7 @@ use crosswind_host::{HostConfig, HostGroup};
 use crosswind_ledger::{Budget, Column, FlowInterval, PacketRecord, Row};
 use crosswind_path::{DirectionConfig, ElementGroup, PathConfig};
 use crosswind_settings::{Group, Key};
-use crosswind_transport::{Features, TcpSample, TransportRef};
+use crosswind_transport::{About, TcpSample};
 use crosswind_workload::{PageObject, Sample, WorkloadKind};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -31,7 +31,7 @@ pub struct Catalogue {
     changes: &'static Group,
     host: HostGroup,
     budget: &'static Group,
-    transports: Vec<Transport>,
+    transports: Vec<About>,
     workloads: Vec<Workload>,
     /// Keys of a flow, beside its workload's.
     flows: &'static Group,
@@ -50,15 +50,6 @@ pub struct Catalogue {
     connection_pieces: &'static [Column<ConnectionPiece>],
     /// The JSON Schema of every event, by its name.
     events: Map<String, Value>,
-}
-
-/// A transport, with its capabilities.
-#[derive(Debug, Serialize)]
-struct Transport {
-    name: &'static str,
-    summary: &'static str,
-    #[serde(flatten)]
-    features: Features,
 }
 
 /// A kind of workload, with its keys and its possible transports.
@@ -82,7 +73,7 @@ impl Catalogue {
             changes: PathConfig::describe_change(),
             host: HostConfig::describe(),
             budget: Budget::describe(),
-            transports: crosswind_transport::all().map(Transport::new).collect(),
+            transports: crosswind_transport::all().map(|transport| transport.about()).collect(),
             workloads: crosswind_workload::kinds().map(Workload::new).collect(),
             flows: Flow::describe(),
             samples: Row::COLUMNS,
@@ -104,12 +95,6 @@ impl Catalogue {
 impl Default for Catalogue {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl Transport {
-    fn new(transport: TransportRef) -> Self {
-        Self { name: transport.name(), summary: transport.summary(), features: transport.features() }
     }
 }
 

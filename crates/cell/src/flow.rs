@@ -4,10 +4,11 @@ use crosswind_host::{Dscp, HostConfig};
 use crosswind_path::{DirectionConfig, Hop};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_units::Duration;
-use crosswind_workload::{PathFacts, TrafficPattern, WorkloadConfig};
+use crosswind_workload::{PathFacts, TrafficPattern, WorkloadConfig, number};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::ops::Deref;
 
 /// The port of the first flow's server; the others' follow.
 const FIRST_PORT: u16 = 7001;
@@ -30,81 +31,64 @@ const MOST_PLANNED_MESSAGES: u64 = 1_000_000;
 /// A flow beside the workload: another workload between the same hosts, or between hosts with an access link of their own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Flow {
-    /// The caller's name for it.
-    pub name: String,
-    /// How many of it run.
-    pub count: u64,
-    /// When it begins, after the path is up.
-    pub start_ns: u64,
-    /// By how much it begins later at most, at random.
-    pub spread_ns: u64,
-    /// When it stops; without it, when the workload has ended.
-    pub stop_ns: Option<u64>,
-    /// TCP congestion control at both ends; without it, the hosts'.
-    pub congestion_control: Option<String>,
-    /// Codepoint of its packets; without it, the hosts'.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dscp: Option<Dscp>,
-    /// One-way delay of its access link.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub access_delay_ns: u64,
-    /// Rate of its access link in each direction; without one it is unlimited.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access_rate_bps: Option<u64>,
-    /// Its access link's loss probability, in each direction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access_loss: Option<f64>,
+    /// Its own keys, beside its workload's.
+    #[serde(flatten)]
+    keys: FlowKeys,
     /// Its workload, until it stops.
     pub workload: WorkloadConfig,
 }
 
+impl Deref for Flow {
+    type Target = FlowKeys;
+
+    fn deref(&self) -> &FlowKeys {
+        &self.keys
+    }
+}
+
 /// A flow beside the workload. It takes the keys of a workload, too.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FlowKeys {
+pub struct FlowKeys {
     /// What it is called.
-    name: String,
+    pub name: String,
     /// How many flows like it run; 0: none, to compare with.
-    #[serde(default = "one")]
+    #[serde(default = "number::<1>")]
     #[schemars(range(min = 0, max = MOST_FLOWS))]
-    count: u64,
+    pub count: u64,
     /// When it begins, after the path is up.
     #[serde(default)]
-    start_ns: u64,
+    pub start_ns: u64,
     /// By how much it begins later at most: at random, by the seed.
     #[serde(default)]
-    spread_ns: u64,
+    pub spread_ns: u64,
     /// When it stops; without it, when the workload has ended.
     #[serde(default)]
-    stop_ns: Option<u64>,
+    pub stop_ns: Option<u64>,
     /// TCP congestion control at both ends of it; without it, that of the hosts.
     #[serde(default)]
-    congestion_control: Option<String>,
+    pub congestion_control: Option<String>,
     /// The codepoint of differentiated services of all its packets, which CAKE sorts by; without it, that of the hosts. Flows over TCP and UDP have one.
-    #[serde(default)]
-    dscp: Option<Dscp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Dscp>,
     /// One-way delay, each way, of an access link between its client and the path. A flow with an access link has a client and a server of
     /// its own, which all of its `count` share.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(max = MAX_ACCESS_DELAY_NS))]
-    access_delay_ns: u64,
+    pub access_delay_ns: u64,
     /// Rate of its access link, each way.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_ACCESS_RATE_BPS), extend("default_help" = "unlimited"))]
-    access_rate_bps: Option<u64>,
+    pub access_rate_bps: Option<u64>,
     /// Probability that its access link loses a packet, each way.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1), extend("unit" = "probability", "default_help" = "0"))]
-    access_loss: Option<f64>,
+    pub access_loss: Option<f64>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
 const fn is_zero(value: &u64) -> bool {
     *value == 0
-}
-
-const fn one() -> u64 {
-    1
 }
 
 impl Flow {
@@ -145,8 +129,7 @@ impl Flow {
             return Err(SettingError::missing("workload", "a flow has a workload of its own"));
         };
         let keys: FlowKeys = crosswind_settings::read(&own)?;
-        let FlowKeys { name, count, start_ns, spread_ns, stop_ns, congestion_control, dscp, .. } = keys;
-        let FlowKeys { access_delay_ns, access_rate_bps, access_loss, .. } = keys;
+        let FlowKeys { start_ns, spread_ns, stop_ns, access_delay_ns, .. } = keys;
         if stop_ns.is_some_and(|stop_ns| stop_ns <= start_ns.saturating_add(spread_ns)) {
             let hint = "a flow stops after it has begun, with its spread at the latest";
             return Err(SettingError::new("stop_ns", "is not after start", hint));
@@ -156,7 +139,7 @@ impl Flow {
         let round_trip = path.round_trip + Duration::from_nanos(2 * access_delay_ns);
         let path = PathFacts { round_trip, ..*path };
         let workload = WorkloadConfig::read(&workload, &path).map_err(|error| error.within("workload"))?;
-        if workload.runs_programs() && congestion_control.is_some() {
+        if workload.runs_programs() && keys.congestion_control.is_some() {
             let hint = "host.congestion_control is that of all programs; some have an option of their own (iperf3 -C)";
             let problem = "is set, and a flow of programs has that of the hosts";
             return Err(SettingError::new("congestion_control", problem, hint));
@@ -164,19 +147,7 @@ impl Flow {
         if workload.connections().is_none() {
             check_programs(&workload).map_err(|error| error.within("workload"))?;
         }
-        Ok(Self {
-            name,
-            count,
-            start_ns,
-            spread_ns,
-            stop_ns,
-            congestion_control,
-            dscp,
-            access_delay_ns,
-            access_rate_bps,
-            access_loss,
-            workload,
-        })
+        Ok(Self { keys, workload })
     }
 
     /// The link between hosts of its own and the path, if it has one.

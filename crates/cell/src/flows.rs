@@ -1,13 +1,13 @@
 //! Running a cell's flows beside the workload.
 
-use crate::between_hosts::Network;
+use crate::cell_network::Network;
 use crate::flow::{Flow, instances};
 use crate::result::{FlowReport, SampleCounts};
 use crate::{Cell, CellError};
 use crosswind_host::{HostError, KeyLogs, Pair, Testbed, Threads};
 use crosswind_transport::Settings;
 use crosswind_units::{Duration, Instant, Seed};
-use crosswind_workload::{Context, Ending, Measured, Progress, Sample, Warning};
+use crosswind_workload::{Context, Ending, Measured, Progress, Sample, Warning, WorkloadConfig};
 use std::path::PathBuf;
 use std::thread::ScopedJoinHandle;
 
@@ -26,21 +26,20 @@ impl FlowOutcome {
     /// Why it achieved nothing, if so.
     pub fn failure(&self) -> Option<Warning> {
         let samples = &self.report.samples;
-        let error = samples.outcomes.first().filter(|_| samples.ok == 0)?.first_error.clone()?;
-        Some(Warning::FlowFailed { flow: self.report.name.clone(), error })
+        let error = samples.outcomes.first().filter(|_| samples.ok == 0)?.first_error.as_ref()?;
+        Some(Warning::flow_failed(&self.report.name, error))
     }
 }
 
 /// For flows without a common time, beside a workload of `elapsed`: the last to begin, and one that had ended before.
 pub fn apart(flows: &[FlowOutcome], elapsed: Duration) -> Option<Warning> {
-    let name = |ran: &FlowOutcome| ran.report.name.clone();
     if let Some(never) = flows.iter().find(|it| it.report.began_ns.is_none()) {
-        return Some(Warning::FlowsApart { last: name(never), ended: None });
+        return Some(Warning::flows_apart(&never.report.name, None));
     }
     let last = flows.iter().max_by_key(|it| it.report.began_ns)?;
     let first = flows.iter().min_by_key(|it| it.report.ended_ns)?;
     let ended = first.report.ended_ns.min(elapsed.as_nanos());
-    (Some(ended) <= last.report.began_ns).then(|| Warning::FlowsApart { last: name(last), ended: Some(name(first)) })
+    (Some(ended) <= last.report.began_ns).then(|| Warning::flows_apart(&last.report.name, Some(&first.report.name)))
 }
 
 /// The flows' resources.
@@ -49,7 +48,7 @@ pub struct FlowContext<'a> {
     pub testbed: &'a Testbed,
     pub threads: &'a Threads,
     pub zero: Instant,
-    pub between: &'a dyn Network,
+    pub network: &'a dyn Network,
     pub virtual_time: bool,
     pub deadline: std::time::Instant,
     pub key_logs: Option<&'a KeyLogs>,
@@ -87,6 +86,13 @@ impl FlowContext<'_> {
         Ok(Running { flows })
     }
 
+    /// Tells a workload's programs and peers about the cell.
+    pub fn fill_in<'a>(&'a self, context: &mut Context<'a>, workload: &WorkloadConfig) {
+        context.key_logs = self.key_logs;
+        (context.peers, context.workload) = (workload.peers().clone(), workload.settings_for_peers());
+        (context.virtual_time, context.deadline) = (self.virtual_time, Some(self.deadline));
+    }
+
     /// The directory for output of a flow's programs and peers.
     fn output_of(&self, flow: &Flow, number: u16) -> Result<Option<PathBuf>, CellError> {
         let Some(directory) = self.cell.output.directory.as_ref().filter(|_| flow.workload.runs_programs()) else {
@@ -108,7 +114,7 @@ impl FlowContext<'_> {
     ) -> Result<FlowOutcome, CellError> {
         let clock = self.testbed.clock;
         let at = |ns| self.zero + Duration::from_nanos(ns);
-        let port = self.between.port_of_flow(number);
+        let port = self.network.port_of_flow(number);
         let progress = Progress::default();
         let mut measured = Measured::default();
         let mut began = None;
@@ -125,18 +131,12 @@ impl FlowContext<'_> {
                         }
                     });
                 }
-                let context = Context::new(self.testbed, settings, &progress, self.threads)
-                    .between(hosts)
-                    .with_output(output.as_deref())
-                    .with_key_logs(self.key_logs)
-                    .with_peers(
-                        flow.workload.peers().clone(),
-                        flow.workload.settings_for_peers(),
-                        self.virtual_time,
-                        self.deadline,
-                    )
-                    .with_ending(ending, port);
-                let measured = flow.workload.run(&self.between.complete_flow(context, number));
+                let mut context = Context::new(self.testbed, settings, &progress, self.threads);
+                self.fill_in(&mut context, &flow.workload);
+                (context.hosts, context.output) = (hosts, output.as_deref());
+                (context.ending, context.port) = (Some(ending), Some(port));
+                context.far_server = self.network.server_of_flow(number);
+                let measured = flow.workload.run(&context);
                 // Whoever waits for its end need not wait any longer.
                 ending.end(clock.now());
                 measured

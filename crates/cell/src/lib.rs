@@ -1,7 +1,7 @@
 //! One cell of an experiment: read, check, run, report. The protocol is in `docs/cell-protocol.md`.
 
-mod between_hosts;
 mod cell;
+mod cell_network;
 mod check;
 mod connections;
 mod demand;

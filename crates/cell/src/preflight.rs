@@ -27,18 +27,17 @@ impl Cell {
         let flows = || self.flows.iter().filter(|flow| flow.count > 0);
         let last = flows().max_by_key(|flow| flow.start_ns)?;
         let first = flows().filter(|flow| flow.stop_ns.is_some()).min_by_key(|flow| flow.stop_ns)?;
-        let names = || Warning::FlowsApart { last: last.name.clone(), ended: Some(first.name.clone()) };
-        (first.stop_ns <= Some(last.start_ns)).then(names)
+        (first.stop_ns <= Some(last.start_ns)).then(|| Warning::flows_apart(&last.name, Some(&first.name)))
     }
 
     /// The error for a missed deadline, with the number of exchanges done, and the known reason.
     pub fn past_deadline(&self, done: u64) -> CellError {
         let (seconds, all) = (self.deadline_ns as f64 / 1e9, self.workload.exchanges());
         let message = format!("the cell was not done by its deadline of {seconds:.1} s (exchanges: {done} of {all})");
-        let filled = self.background().find(|it| matches!(it, Warning::Background { link_bps: Some(_), .. }));
+        let filled = self.background().find(|it| it.name == Warning::BACKGROUND_FILLS_LINK);
         match filled {
             Some(filled) => {
-                let message = format!("{message}; {}, and hardly anything else gets through", filled.report().text);
+                let message = format!("{message}; {}, and hardly anything else gets through", filled.text);
                 CellError::new(ErrorKind::Deadline, message)
                     .hint("less of it (background_rate), or a workload with a duration or a short timeout")
             }
@@ -54,7 +53,7 @@ impl Cell {
         of_hops.filter_map(|(side, hop, effect)| {
             let (rate_bps, link_bps) = (effect.background_bps, effect.rate.map(BitRate::as_bps));
             let fits = link_bps.is_some_and(|link_bps| rate_bps < link_bps as f64);
-            (rate_bps > 0.0 && !fits).then(|| Warning::Background { side: side.name(), hop, rate_bps, link_bps })
+            (rate_bps > 0.0 && !fits).then(|| Warning::background(side.name(), &hop, rate_bps, link_bps))
         })
     }
 
@@ -71,12 +70,7 @@ impl Cell {
         };
         let ip = if self.path.family == Family::Ipv6 { IPV6 } else { IPV4 };
         let is_too_large = largest_message(&workload.traffic(), side)? + header + ip > u64::from(mtu_bytes);
-        is_too_large.then(|| Warning::BlackHole {
-            side: side.name(),
-            mtu_bytes,
-            datagrams: carrier == Carrier::Udp,
-            flow: flow.cloned(),
-        })
+        is_too_large.then(|| Warning::black_hole(side.name(), mtu_bytes, carrier == Carrier::Udp, flow))
     }
 }
 

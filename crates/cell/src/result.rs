@@ -9,7 +9,7 @@ use crosswind_ledger::{
 };
 use crosswind_netem::{ETHERNET_HEADER, NetemReport as Disciplines, QdiscChange, QdiscReport};
 use crosswind_transport::{Outcome, SocketReadback};
-use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd, Sample, Warning, WarningReport};
+use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd, Sample, Warning};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -70,7 +70,7 @@ pub struct Verdict {
     /// Why it cannot.
     pub reasons: Vec<String>,
     /// What a reader should know.
-    pub warnings: Vec<WarningReport>,
+    pub warnings: Vec<Warning>,
 }
 
 /// How the process that ran a cell did.
@@ -245,11 +245,7 @@ impl CellResult {
         Self {
             schema: SCHEMA,
             id: cell.id.clone(),
-            verdict: Verdict {
-                valid: reasons.is_empty(),
-                reasons,
-                warnings: measured.warnings.iter().map(Warning::report).collect(),
-            },
+            verdict: Verdict { valid: reasons.is_empty(), reasons, warnings: measured.warnings },
             samples,
             flows: run.flows,
             ledger,

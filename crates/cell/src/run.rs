@@ -1,6 +1,6 @@
 //! Runs one cell: builds the hosts and the path, runs the workload, closes the books.
 
-use crate::between_hosts::{Network, between};
+use crate::cell_network::{Network, network_of};
 use crate::connections::write_connections;
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
@@ -52,8 +52,8 @@ fn wait_for_phase(cell: &Cell, machine: &Machine) {
 
 /// Runs `cell`, and calls `on_event` with its progress.
 pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, CellError> {
-    let mut between = between(cell)?;
-    let machine = Machine::prepare(&*between)?;
+    let mut network = network_of(cell)?;
+    let machine = Machine::prepare(&*network)?;
     let (keeps_packets, has_flows) = (packets_to_keep(cell), !cell.flows.is_empty());
     let sealed = Sealed::of(cell)?;
     wait_for_phase(cell, &machine);
@@ -65,7 +65,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0 || has_flows, wanted);
     let sink = sink.telling_of_sent(sealed.as_ref().map(Sealed::keeper));
     let started = std::time::Instant::now();
-    let testbed = between.connect(recorder)?;
+    let testbed = network.connect(recorder)?;
     let zero = testbed.clock.now();
     let records = Records::of(cell, testbed.clock);
     let counter = has_flows.then(|| FlowCounter::new(zero, INTERVAL, ports(&cell.flows)));
@@ -74,11 +74,11 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
 
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
-    between.start_capture()?;
+    network.start_capture()?;
     let virtual_time = machine.virtual_time;
     let run = Run {
         cell,
-        between: &*between,
+        network: &*network,
         testbed: &testbed,
         threads: &threads,
         zero,
@@ -89,13 +89,13 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     };
     let (mut measured, mut flows, exchange_delay) = run.measure(on_event)?;
     let programs_ended = measured.samples.iter().filter_map(|it| it.received).max().unwrap_or(testbed.clock.now());
-    let known = between.finish()?;
+    let known = network.finish()?;
 
     let (mut readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
     let elapsed = testbed.clock.now() - zero;
     let counters = Arc::clone(testbed.traffic());
     let ended = testbed.finish()?;
-    let netem = between.netem();
+    let netem = network.netem();
     let all_traffic = counters.read();
     let written = files.finish()?;
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
@@ -242,7 +242,7 @@ impl Sealed {
     fn warning(&self, written: &SinkReport) -> Option<Warning> {
         let left_out = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner).left_out();
         let datagrams = left_out + written.capture_missed;
-        (datagrams > 0).then_some(Warning::FramesIncomplete { datagrams })
+        (datagrams > 0).then(|| Warning::frames_incomplete(datagrams))
     }
 
     /// The client's and the server's packets, as far as decryptable. Nothing of them is left.
@@ -274,9 +274,9 @@ struct Machine {
 
 impl Machine {
     /// In virtual time nothing is late, and locking takes a tenth of a second visible only to the machine's clock.
-    fn prepare(between: &dyn Network) -> Result<Self, CellError> {
-        let virtual_time = between.is_in_virtual_time()?;
-        let may_disturb = between.is_built() && !virtual_time;
+    fn prepare(network: &dyn Network) -> Result<Self, CellError> {
+        let virtual_time = network.is_in_virtual_time()?;
+        let may_disturb = network.is_built() && !virtual_time;
         let memory_locked = may_disturb && realtime::lock_memory();
         let awake = if may_disturb { realtime::keep_processors_awake() } else { None };
         Ok(Self { virtual_time, memory_locked, awake })
@@ -316,9 +316,9 @@ fn warnings(
 ) -> impl Iterator<Item = Warning> {
     let full = ["client", "server"].into_iter().zip(ended.dropped_datagrams);
     full.filter(|&(_, datagrams)| datagrams > 0)
-        .map(|(host, datagrams)| Warning::SocketFull { host, datagrams })
+        .map(|(host, datagrams)| Warning::socket_full(host, datagrams))
         .chain(missing(if cell.output.capture { written.capture_missed } else { 0 }))
-        .chain((written.left_out > 0).then_some(Warning::ConnectionsIncomplete { kept: written.kept.len() as u64 }))
+        .chain((written.left_out > 0).then(|| Warning::connections_incomplete(written.kept.len() as u64)))
         .chain(netem.and_then(|netem| late_changes(cell, &netem.changes)))
         .chain(ended.report.as_ref().and_then(|report| held_back(report, elapsed)))
 }
@@ -327,20 +327,18 @@ fn warnings(
 fn late_changes(cell: &Cell, changes: &[QdiscChange]) -> Option<Warning> {
     let late = changes.iter().filter(|change| change.late_ns > cell.budget.delay_error_p99_ns).count();
     let most_ns = changes.iter().map(|change| change.late_ns).max()?;
-    (late > 0).then_some(Warning::ChangesLate { late, all: changes.len(), most_ns })
+    (late > 0).then(|| Warning::changes_late(late, changes.len(), most_ns))
 }
 
 /// Packets waiting in the hosts' devices show the machine's limit, not the path's.
 fn held_back(report: &EmulatorReport, elapsed: crosswind_units::Duration) -> Option<Warning> {
     let held_share = report.held.as_nanos() as f64 / elapsed.as_nanos().max(1) as f64;
-    (held_share > HELD_SHARE).then(|| Warning::ForwardingLimit {
-        held_share,
-        packets_per_s: report.delay_error.report().n as f64 / (elapsed.as_nanos() as f64 / 1e9),
-    })
+    let packets_per_s = || report.delay_error.report().n as f64 / (elapsed.as_nanos() as f64 / 1e9);
+    (held_share > HELD_SHARE).then(|| Warning::forwarding_limit(held_share, packets_per_s()))
 }
 
 fn missing(packets: u64) -> Option<Warning> {
-    (packets > 0).then_some(Warning::CaptureIncomplete { packets })
+    (packets > 0).then(|| Warning::capture_incomplete(packets))
 }
 
 /// Writes the measurements of the workload and its flows. Returns the flows' results.
@@ -370,7 +368,7 @@ fn write_tables(
 /// A running workload.
 struct Run<'a> {
     cell: &'a Cell,
-    between: &'a dyn Network,
+    network: &'a dyn Network,
     testbed: &'a Testbed,
     threads: &'a Threads,
     zero: Instant,
@@ -389,17 +387,15 @@ impl Run<'_> {
     ) -> Result<(Measured, Vec<FlowOutcome>, Option<ExchangeDelay>), CellError> {
         let progress = crosswind_workload::Progress::default();
         let workload = &self.cell.workload;
-        let (peers, told) = (workload.peers().clone(), workload.settings_for_peers());
         let settings = self.settings()?;
-        let Self { cell, between, testbed, threads, zero, virtual_time, deadline, key_logs, .. } = *self;
-        let ground = FlowContext { cell, testbed, threads, zero, between, virtual_time, deadline, key_logs };
-        let endings = ground.endings();
-        let context = Context::new(self.testbed, settings.clone(), &progress, self.threads)
-            .with_output(self.cell.output.directory.as_deref())
-            .with_client_streams(self.cell.output.client_streams(), self.cell.output.client_whole)
-            .with_key_logs(self.key_logs)
-            .with_peers(peers, told, self.virtual_time, self.deadline);
-        let context = self.between.complete(context);
+        let Self { cell, network, testbed, threads, zero, virtual_time, deadline, key_logs, .. } = *self;
+        let flows = FlowContext { cell, testbed, threads, zero, network, virtual_time, deadline, key_logs };
+        let endings = flows.endings();
+        let mut context = Context::new(testbed, settings.clone(), &progress, threads);
+        flows.fill_in(&mut context, workload);
+        context.output = cell.output.directory.as_deref();
+        (context.client_streams, context.client_whole) = (cell.output.client_streams(), cell.output.client_whole);
+        (context.far_server, context.port) = network.server().unzip();
         let pause = Duration::from_nanos(self.cell.heartbeat_ns);
         let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
         std::thread::scope(|scope| {
@@ -412,10 +408,11 @@ impl Run<'_> {
                     }
                 });
             }
-            let flows = ground.start(scope, &endings, |number, flow| self.settings_of_flow(number, flow, &settings))?;
+            let running_flows =
+                flows.start(scope, &endings, |number, flow| self.settings_of_flow(number, flow, &settings))?;
             let running = scope.spawn(|| {
-                let result = self.cell.workload.run(&context);
-                ground.end(&endings);
+                let result = workload.run(&context);
+                flows.end(&endings);
                 over.store(true, Ordering::Release);
                 waiting.unpark();
                 result
@@ -424,7 +421,7 @@ impl Run<'_> {
             while !over.load(Ordering::Acquire) && !running.is_finished() {
                 std::thread::park_timeout(pause);
                 let fault = progress.fault().map_or(Ok(()), |fault| Err(CellError::from(fault)));
-                let fault = fault.and_then(|()| self.between.check());
+                let fault = fault.and_then(|()| self.network.check());
                 if let Err(error) = fault.and_then(|()| self.heartbeat(progress.snapshot(), on_event)) {
                     // The workload's threads still wait for packets; only the process's end stops them.
                     if let Some(key_logs) = self.key_logs {
@@ -435,9 +432,9 @@ impl Run<'_> {
                 }
             }
             let measured = running.join().map_err(|_| CellError::internal("the workload panicked"));
-            ground.end(&endings);
-            let flows = flows.join();
-            Ok((measured??, flows?, self.exchange_delay(progress.snapshot())))
+            flows.end(&endings);
+            let ended = running_flows.join();
+            Ok((measured??, ended?, self.exchange_delay(progress.snapshot())))
         })
     }
 
@@ -461,10 +458,10 @@ impl Run<'_> {
         let flows = self.cell.flows.iter().filter_map(|flow| flow.workload.connections());
         let mut all = self.cell.workload.connections().into_iter().chain(flows);
         let is_secure = all.any(|needs| needs.transport.features().secure);
-        let security = if is_secure { Some(Arc::new(self.with_key_log(self.between.security()?)?)) } else { None };
+        let security = if is_secure { Some(Arc::new(self.with_key_log(self.network.security()?)?)) } else { None };
         Ok(Settings {
             security,
-            tcp_totals: self.between.tcp_totals(),
+            tcp_totals: self.network.tcp_totals(),
             quic_packets: self.records.quic.clone(),
             http_ends: self.records.http.clone(),
             tcp_sockets: self.records.tcp.clone(),
@@ -479,7 +476,7 @@ impl Run<'_> {
             own.socket.congestion_control.clone_from(&flow.congestion_control);
         }
         own.socket.dscp = flow.dscp.map(Dscp::bits).or(own.socket.dscp);
-        let security = self.between.security_of_flow(number)?.map(Arc::new).or_else(|| settings.security.clone());
+        let security = self.network.security_of_flow(number)?.map(Arc::new).or_else(|| settings.security.clone());
         Ok(Settings { security, tcp_sockets: settings.tcp_sockets.clone(), qlog: None, ..own })
     }
 
@@ -581,7 +578,7 @@ mod tests {
         assert_eq!(late_changes(&cell, &changes(&[1_000_000, 400])), None);
         assert_eq!(
             late_changes(&cell, &changes(&[400, 1_000_001, 2_500_000])),
-            Some(Warning::ChangesLate { late: 2, all: 3, most_ns: 2_500_000 })
+            Some(Warning::changes_late(2, 3, 2_500_000))
         );
     }
 }

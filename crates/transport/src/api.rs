@@ -1,6 +1,6 @@
 //! The interface of a transport: listeners, connections, their streams, and a stream's two halves.
 
-use crate::{Call, Features, Settings, SocketReadback, TransportError};
+use crate::{About, Call, Features, Settings, SocketReadback, TransportError};
 use crosswind_ledger::Position;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,14 +10,18 @@ pub type Connecting<'a> = Call<'a, Box<dyn Connection>>;
 
 /// A way to carry messages.
 pub trait Transport: Send + Sync {
-    /// Its name in a study.
-    fn name(&self) -> &'static str;
+    /// Its description.
+    fn about(&self) -> About;
 
-    /// A one-sentence description.
-    fn summary(&self) -> &'static str;
+    /// Its name in a study.
+    fn name(&self) -> &'static str {
+        self.about().name
+    }
 
     /// Its capabilities.
-    fn features(&self) -> Features;
+    fn features(&self) -> Features {
+        self.about().features
+    }
 
     /// The largest message in packets of `mtu` bytes; `None` without a limit.
     fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
@@ -78,10 +82,14 @@ pub enum Purpose {
 /// One end of a connection.
 pub trait Connection: Send {
     /// At the client: a new stream. A single-stream connection opens its stream once.
-    fn open(&self, purpose: Purpose) -> Call<'_, Stream>;
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        Call::done(Err(TransportError::unsupported("cannot open a stream at the server")))
+    }
 
     /// At the server: the client's next stream. `Outcome::Closed` at the orderly end.
-    fn accept(&mut self) -> Call<'_, Stream>;
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Call::done(Err(TransportError::unsupported("cannot accept a stream at the client")))
+    }
 
     /// How setting it up went, at the client.
     fn phases(&self) -> Phases {

@@ -58,6 +58,18 @@ pub struct Features {
     pub server_speaks_first: bool,
 }
 
+/// A transport's description.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct About {
+    /// Its name in a study.
+    pub name: &'static str,
+    /// A one-sentence description.
+    pub summary: &'static str,
+    /// Its capabilities.
+    #[serde(flatten)]
+    pub features: Features,
+}
+
 impl Features {
     /// A byte stream on threads: the base for other transports.
     pub const PLAIN: Self = Self {

@@ -26,7 +26,7 @@ mod webtransport;
 
 pub use api::{Connecting, Connection, Listener, Phases, Purpose, Receiver, Sender, Stream, Transport};
 pub use error::{Outcome, TransportError};
-pub use features::{Carrier, Features, Streams};
+pub use features::{About, Carrier, Features, Streams};
 pub use http::HttpEnds;
 pub use quic::packets::QuicPackets;
 pub use registry::{TransportRef, UnknownTransport, all, find};

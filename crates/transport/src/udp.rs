@@ -4,8 +4,8 @@
 use crate::error::failed;
 use crate::settings::is_answered;
 use crate::{
-    Call, Carrier, Connecting, Connection, Features, Listener, Purpose, Receiver, Sender, Settings, SocketReadback,
-    SocketSettings, Stream, Transport, TransportError,
+    About, Call, Carrier, Connecting, Connection, Features, Listener, Purpose, Receiver, Sender, Settings,
+    SocketReadback, SocketSettings, Stream, Transport, TransportError,
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -17,22 +17,15 @@ use std::time::Duration;
 pub struct Udp;
 
 impl Transport for Udp {
-    fn name(&self) -> &'static str {
-        "udp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Datagrams over the kernel's UDP."
-    }
-
-    fn features(&self) -> Features {
-        Features {
+    fn about(&self) -> About {
+        let features = Features {
             carrier: Carrier::Udp,
             setup_round_trips: 0,
             datagram: true,
             shares_connection: true,
             ..Features::PLAIN
-        }
+        };
+        About { name: "udp", summary: "Datagrams over the kernel's UDP.", features }
     }
 
     fn largest_message(&self, ipv6: bool, _mtu: u32) -> Option<usize> {

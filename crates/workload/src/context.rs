@@ -28,30 +28,38 @@ const PEER_PORT: u16 = 4433;
 
 /// A workload's resources.
 pub struct Context<'a> {
-    pub(crate) testbed: &'a Testbed,
-    pub(crate) hosts: &'a Pair,
-    pub(crate) settings: Settings,
-    pub(crate) output: Option<&'a Path>,
-    pub(crate) client_streams: Option<ClientStreams>,
+    /// Both hosts, and the network between them.
+    pub testbed: &'a Testbed,
+    /// The pair of hosts that it is between.
+    pub hosts: &'a Pair,
+    /// Of both ends of every connection.
+    pub settings: Settings,
+    /// A directory for programs' output.
+    pub output: Option<&'a Path>,
+    /// The caller's streams for a client program.
+    pub client_streams: Option<ClientStreams>,
     /// Whether all output of a client program is wanted, whatever its size.
-    pub(crate) client_whole: bool,
-    pub(crate) peers: Peers,
+    pub client_whole: bool,
+    /// Programs in the place of client or server.
+    pub peers: Peers,
     /// Files for programs' TLS secrets, if wanted.
-    key_logs: Option<&'a KeyLogs>,
+    pub key_logs: Option<&'a KeyLogs>,
     /// The server, where it is on another machine.
-    pub(crate) far_server: Option<&'a dyn FarServer>,
-    /// That server's allowance.
-    pub(crate) allowance: Option<Arc<Allowance>>,
+    pub far_server: Option<&'a dyn FarServer>,
+    /// As the server for a client on another machine: its allowance.
+    pub allowance: Option<Arc<Allowance>>,
     /// Where servers listen, if the default is not it.
-    port: Option<u16>,
+    pub port: Option<u16>,
     /// Ends the clients of a flow beside another workload early.
-    pub(crate) ending: Option<&'a Ending>,
+    pub ending: Option<&'a Ending>,
     /// The workload as its peers are told it.
-    pub(crate) workload: Map<String, Value>,
-    pub(crate) virtual_time: bool,
+    pub workload: Map<String, Value>,
+    /// Whether the hosts' time is virtual.
+    pub virtual_time: bool,
     /// When the cell has to be done.
-    pub(crate) deadline: Option<Instant>,
-    pub(crate) progress: &'a Progress,
+    pub deadline: Option<Instant>,
+    /// How far it is.
+    pub progress: &'a Progress,
     pub(crate) resumptions: Resumptions,
     setup: OnceLock<Traffic>,
     threads: &'a Threads,
@@ -61,8 +69,7 @@ pub struct Context<'a> {
 pub type Timed<T> = (T, u64);
 
 impl<'a> Context<'a> {
-    /// Two hosts, the settings for both ends of every connection, progress reports, and the count of the hosts'
-    /// threads' waits for a processor.
+    /// Between the first two hosts, with the count of the hosts' threads' waits for a processor.
     pub fn new(testbed: &'a Testbed, settings: Settings, progress: &'a Progress, threads: &'a Threads) -> Self {
         Self {
             testbed,
@@ -85,75 +92,6 @@ impl<'a> Context<'a> {
             setup: OnceLock::new(),
             threads,
         }
-    }
-
-    /// With a directory for programs' output.
-    #[must_use]
-    pub fn with_output(mut self, directory: Option<&'a Path>) -> Self {
-        self.output = directory;
-        self
-    }
-
-    /// With the caller's streams for a client program, or, without any, with `whole` output in its files.
-    #[must_use]
-    pub const fn with_client_streams(mut self, streams: Option<ClientStreams>, whole: bool) -> Self {
-        self.client_streams = streams;
-        self.client_whole = whole;
-        self
-    }
-
-    /// With `peers` and the workload as they are told it, in virtual time or not, and the `deadline` of the cell.
-    #[must_use]
-    pub fn with_peers(
-        mut self,
-        peers: Peers,
-        workload: Map<String, Value>,
-        virtual_time: bool,
-        deadline: Instant,
-    ) -> Self {
-        self.peers = peers;
-        self.workload = workload;
-        self.virtual_time = virtual_time;
-        self.deadline = Some(deadline);
-        self
-    }
-
-    /// With files for programs' TLS secrets.
-    #[must_use]
-    pub const fn with_key_logs(mut self, logs: Option<&'a KeyLogs>) -> Self {
-        self.key_logs = logs;
-        self
-    }
-
-    /// With a `server` on another machine, on `port`.
-    #[must_use]
-    pub const fn with_far_server(mut self, server: Option<&'a dyn FarServer>, port: u16) -> Self {
-        self.far_server = server;
-        self.port = Some(port);
-        self
-    }
-
-    /// As the server for a client on another machine: on `port`, within the allowance.
-    #[must_use]
-    pub fn with_allowance(mut self, allowance: Arc<Allowance>, port: u16) -> Self {
-        self.allowance = Some(allowance);
-        self.port = Some(port);
-        self
-    }
-
-    /// Between another pair of hosts than the first.
-    #[must_use]
-    pub const fn between(mut self, hosts: &'a Pair) -> Self {
-        self.hosts = hosts;
-        self
-    }
-
-    /// As a flow beside another workload: its server listens on `port`, and its clients stop with `ending`.
-    #[must_use]
-    pub const fn with_ending(mut self, ending: &'a Ending, port: u16) -> Self {
-        self.ending = Some(ending);
-        self.port = Some(port);
-        self
     }
 
     /// The port of a flow's server, beside another workload.
@@ -252,6 +190,6 @@ impl Resumptions {
     /// Unless all did.
     pub(crate) fn warning(&self) -> Option<Warning> {
         let (asked, full) = (self.asked.load(Ordering::Relaxed), self.set_up_in_full.load(Ordering::Relaxed));
-        (full > 0).then_some(Warning::SessionsNotResumed { full, asked })
+        (full > 0).then(|| Warning::sessions_not_resumed(full, asked))
     }
 }

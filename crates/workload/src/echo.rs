@@ -15,7 +15,7 @@ use crate::workload::{
 use crate::{WorkloadError, open_loop};
 use crosswind_host::Clock;
 use crosswind_settings::SettingError;
-use crosswind_transport::{Features, Payload, Resumption, Streams, TransportRef, all};
+use crosswind_transport::{Payload, Resumption, Streams, TransportRef, all};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,10 +101,6 @@ pub enum Direction {
 impl WorkloadSettings for Echo {
     const KIND: &'static str = "echo";
     const SAMPLE: &'static str = "one message and its answer";
-
-    fn fits(_features: &Features) -> bool {
-        true
-    }
 
     fn fill_in(&mut self, path: &PathFacts) {
         self.timeout_ns.get_or_insert(default_timeout_ns(self.transport, path));

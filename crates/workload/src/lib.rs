@@ -6,7 +6,7 @@
 //! - `workload`: a workload's interface: its settings and description ([`WorkloadSettings`], [`Workload`]) and its run
 //!   ([`Runnable`]).
 //! - `client_server`: the frame of workloads on a transport: clients side by side, a server with its streams.
-//!   `session` runs both here, `far` one of them with the other on another machine.
+//!   `session` runs both here, or one of them with the other on another machine.
 //! - `peer`: programs in place of the client or the server.
 //! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `output_tail`: programs' output.
 //! - `ending`: when the clients of a flow beside another workload stop.
@@ -26,7 +26,6 @@ mod echo;
 mod ending;
 mod error;
 mod exchange;
-mod far;
 mod measured;
 mod message;
 mod multiplex;
@@ -68,5 +67,5 @@ pub use registry::{WorkloadConfig, WorkloadKind, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
 pub use served::{Clocks, FarServed, FarServer, Served};
 pub use server_observation::{OBSERVATION_BYTES, ServerObservation};
-pub use warning::{Warning, WarningReport};
-pub use workload::{PathFacts, Runnable, Workload, WorkloadSettings};
+pub use warning::Warning;
+pub use workload::{PathFacts, Runnable, Workload, WorkloadSettings, number, small};

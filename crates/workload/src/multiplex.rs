@@ -20,7 +20,7 @@ use crate::workload::{
     number, small,
 };
 use crosswind_host::Clock;
-use crosswind_transport::{Connection, Features, Payload, Purpose, Streams, TransportError, TransportRef};
+use crosswind_transport::{Connection, Payload, Purpose, Streams, TransportError, TransportRef};
 use crosswind_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -140,10 +140,6 @@ impl Multiplex {
 impl WorkloadSettings for Multiplex {
     const KIND: &'static str = "multiplex";
     const SAMPLE: &'static str = "one message and its answer";
-
-    fn fits(_features: &Features) -> bool {
-        true
-    }
 
     fn fill_in(&mut self, path: &PathFacts) {
         self.timeout_ns.get_or_insert(default_timeout_ns(self.transport, path));

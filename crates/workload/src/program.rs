@@ -132,7 +132,7 @@ impl Runnable for Program {
         let mut measured =
             Measured { samples: vec![sample], program: Some(ProgramEnd::from(status)), ..Measured::default() };
         if let Some(reason) = unnamed {
-            measured.warnings.push(Warning::HostNamesMissing { reason });
+            measured.warnings.push(Warning::host_names_missing(&reason));
         }
         if outcome != Outcome::Ok {
             let both = [
@@ -143,7 +143,7 @@ impl Runnable for Program {
         } else if let Some(status) = server_ended.filter(|status| !status.success()) {
             let how = server_in_words(Some(status));
             let ended = in_words(context, [(Role::Server, Some(how)), (Role::Client, None)]);
-            measured.warnings.push(Warning::ServerEnded(ended));
+            measured.warnings.push(Warning::server_ended(ended));
         }
         measured.warnings.extend(left_out);
         Ok(measured)

@@ -3,53 +3,65 @@
 use crate::WorkloadError;
 use crate::client_server::{ClientServer, add_server_side, check_settings, measured_of, run_clients};
 use crate::context::Context;
-use crate::far;
 use crate::measured::Measured;
 use crate::peer;
-use crate::served::{Clocks, Served};
+use crate::served::{Clocks, FarServed, Served};
 use crate::server::Server;
 use crate::server_observation::ObservationsByPort;
+use crate::warning::Warning;
 use crate::workload::Runnable;
 use crosswind_units::Duration;
 use std::sync::OnceLock;
 
 impl<W: ClientServer> Runnable for W {
-    /// Runs the clients and the server, wherever these are.
+    /// Runs the clients and the server, wherever these are, and joins both sides' observations.
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         if context.peers.any() {
             return peer::session::run(self, context);
         }
-        match context.far_server {
-            Some(server) => far::run_clients_alone(self, context, server),
-            None => run_both(self, context),
-        }
+        let readback = OnceLock::new();
+        let clients = || run_clients(self, context, &readback);
+        let ((mut exchanges, client_cpu_ns), far) = match context.far_server {
+            Some(server) => (clients()?, server.stop()?),
+            None => {
+                let mut ran = None;
+                let served = serve(self, context, || ran = Some(clients()));
+                // Where both fail, the clients' error counts.
+                let ran = ran.transpose()?;
+                let far = FarServed { served: served?, clocks: Clocks::Same, uncertainty: Duration::ZERO };
+                (ran.ok_or(WorkloadError::Panicked)?, far)
+            }
+        };
+        let FarServed { served, clocks, uncertainty } = far;
+        let expected = context.far_server.is_some() && !served.observations.is_empty();
+        let observations = ObservationsByPort::new(served.observations, uncertainty);
+        let matched = add_server_side(self, &mut exchanges, &observations, clocks);
+        let sockets = [readback.into_inner(), served.readback];
+        check_settings(context, &sockets)?;
+        let cpu_ns = [client_cpu_ns, served.cpu_ns];
+        let mut measured = Measured { sockets, cpu_ns, ..measured_of(context, exchanges) };
+        measured.warnings.extend((expected && matched == 0).then(Warning::addresses_translated));
+        Ok(measured)
     }
 
     fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
-        far::serve(self, context, until_done)
+        serve(self, context, until_done)
     }
 }
 
-/// Starts the server, runs the clients side by side, stops the server, and joins both sides' observations.
-fn run_both<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-    let needs = workload.needs();
+/// Listens, calls `until_done`, which returns when the clients are done, and stops.
+fn serve<W: ClientServer>(
+    workload: &W,
+    context: &Context<'_>,
+    until_done: impl FnOnce(),
+) -> Result<Served, WorkloadError> {
     let serve = workload.server(context.clock());
-    let server = Server::new(context, needs, &serve);
-    let readback = OnceLock::new();
-    let (mut exchanges, client_cpu_ns) = std::thread::scope(|scope| {
+    let server = Server::new(context, workload.needs(), &serve);
+    std::thread::scope(|scope| {
         server.start(scope, workload.clients())?;
-        let clients = run_clients(workload, context, &readback);
+        until_done();
         server.stop();
-        clients
+        Ok::<_, WorkloadError>(())
     })?;
-    let served = server.into_served()?;
-    add_server_side(
-        workload,
-        &mut exchanges,
-        &ObservationsByPort::new(served.observations, Duration::ZERO),
-        Clocks::Same,
-    );
-    let sockets = [readback.into_inner(), served.readback];
-    check_settings(context, &sockets)?;
-    Ok(Measured { sockets, cpu_ns: [client_cpu_ns, served.cpu_ns], ..measured_of(context, exchanges) })
+    server.into_served()
 }

@@ -31,7 +31,9 @@ pub trait WorkloadSettings: Runnable + Serialize + DeserializeOwned + JsonSchema
     const TAKES_PEERS: bool = true;
 
     /// Whether a transport with these features can carry it. Never for a workload with its own programs.
-    fn fits(features: &Features) -> bool;
+    fn fits(_features: &Features) -> bool {
+        true
+    }
 
     /// Fills in defaults, also those that depend on other settings or on the path.
     fn fill_in(&mut self, _path: &PathFacts) {}
@@ -116,11 +118,11 @@ pub(crate) fn default_timeout_ns(transport: TransportRef, path: &PathFacts) -> u
 }
 
 /// A key's default, for serde.
-pub(crate) const fn number<const N: u64>() -> u64 {
+pub const fn number<const N: u64>() -> u64 {
     N
 }
 
 /// The default of a key with a small number, for serde.
-pub(crate) const fn small<const N: u32>() -> u32 {
+pub const fn small<const N: u32>() -> u32 {
     N
 }

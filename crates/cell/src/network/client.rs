@@ -109,11 +109,13 @@ struct Peer {
     boot_id: String,
 }
 
-/// Facts about the network, the server's host and its capture.
+/// Facts about an existing network; empty for others.
+#[derive(Default)]
 pub struct RemoteFacts {
-    pub report: NetworkReport,
-    pub host: Readback,
-    /// Packets missing from the server's capture.
+    pub report: Option<NetworkReport>,
+    /// Settings of the server's machine.
+    pub server: Option<Readback>,
+    /// Packets missing from the captures.
     pub capture_missed: u64,
 }
 
@@ -226,8 +228,9 @@ impl RemoteServer {
 
     /// Facts about the network and the server's host, after the server has stopped. `tcp` has the client kernel's
     /// counts.
-    pub fn report(&self, tcp: Option<TcpReport>) -> Option<RemoteFacts> {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    pub fn report(&self, tcp: Option<TcpReport>) -> RemoteFacts {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(ended) = ended else { return RemoteFacts::default() };
         let report = NetworkReport {
             server: self.server.control_address,
             client: self.own_address,
@@ -238,7 +241,7 @@ impl RemoteServer {
             clocks: ended.comparison.report(),
             tcp: tcp.zip(ended.tcp).map(|(client, server)| TcpOfBoth { client, server }),
         };
-        Some(RemoteFacts { report, host: ended.host, capture_missed: ended.capture_missed })
+        RemoteFacts { report: Some(report), server: Some(ended.host), capture_missed: ended.capture_missed }
     }
 
     /// Ends the server; afterwards only `report` may be called.

@@ -19,7 +19,7 @@ mod unauthenticated;
 mod watch;
 
 pub use capture::Capturing;
-pub use client::{NetworkReport, RemoteServer};
+pub use client::{NetworkReport, RemoteFacts, RemoteServer};
 pub use listen::listen;
 pub use messages::{FromClient, FromServer, ServedReport};
 pub use parts::{Parts, TooLarge};

@@ -170,7 +170,8 @@ impl Session<'_> {
         let (settings, certificate_pem) = self.settings(cell)?;
         let tcp = settings.tcp_totals.clone().unwrap_or_default();
         let (progress, threads) = (Progress::default(), Threads::sampled_by(None));
-        let context = Context::new(&testbed, settings, &progress, &threads).with_allowance(Arc::clone(allowance), port);
+        let mut context = Context::new(&testbed, settings, &progress, &threads);
+        (context.allowance, context.port) = (Some(Arc::clone(allowance)), Some(port));
         let limit = Duration::from_secs_f64(self.limits.seconds.min(cell.deadline_ns as f64 / 1e9));
         let control = &mut self.control;
         let served = cell.workload.serve(&context, &mut || {

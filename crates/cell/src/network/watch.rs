@@ -10,8 +10,8 @@ use super::clocks::own_clock;
 use crate::event::{write_last_event, write_line};
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_transport::{Driver, Features, Outcome, Purpose, Receiver, Sender, Settings, Streams, TransportError};
-use crosswind_workload::NUMBERED_BYTES;
 use crosswind_workload::serving::FOREVER;
+use crosswind_workload::{NUMBERED_BYTES, number};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::io::{BufRead, stdin, stdout};
@@ -41,30 +41,18 @@ struct Wanted {
     #[serde(default = "ipv4")]
     family: String,
     transport: String,
-    #[serde(default = "small")]
+    #[serde(default = "number::<64>")]
     size_bytes: u64,
     /// For setting up a connection.
-    #[serde(default = "five_seconds")]
+    #[serde(default = "number::<5_000_000_000>")]
     timeout_ns: u64,
     /// How long it lasts at most.
-    #[serde(default = "a_day")]
+    #[serde(default = "number::<86_400>")]
     seconds: u64,
 }
 
 fn ipv4() -> String {
     "ipv4".into()
-}
-
-const fn small() -> u64 {
-    64
-}
-
-const fn five_seconds() -> u64 {
-    5_000_000_000
-}
-
-const fn a_day() -> u64 {
-    86_400
 }
 
 /// An output line. Times are `CLOCK_MONOTONIC`'s, nanoseconds.
@@ -96,7 +84,7 @@ pub fn watch(text: &str) -> Result<(), CellError> {
     let _ = watching.join();
     result?;
     far.end()?;
-    say(&WatchEvent::Ended { network: far.report(None).map(|known| Box::new(known.report)) });
+    say(&WatchEvent::Ended { network: far.report(None).report.map(Box::new) });
     Ok(())
 }
 

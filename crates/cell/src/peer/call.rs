@@ -6,6 +6,7 @@ use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{
     Connection, Features, Outcome, Payload, Purpose, Stream, Streams, TransportError, TransportRef,
 };
+use crosswind_workload::number;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ struct Wanted {
     sizes: Vec<usize>,
     #[serde(default)]
     payload: Payload,
-    #[serde(default = "five_seconds")]
+    #[serde(default = "number::<5_000_000_000>")]
     timeout_ns: u64,
     #[serde(default)]
     method: Method,
@@ -48,10 +49,6 @@ enum Method {
 
 fn localhost() -> String {
     "localhost".into()
-}
-
-const fn five_seconds() -> u64 {
-    5_000_000_000
 }
 
 /// One message's output line.

@@ -10,39 +10,10 @@ use crosswind_workload::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
-use symbols::{Part, part_of};
+use symbols::{Part, Parts, part_of};
 
 /// With fewer stacks than this, shares are known to no better than 10 %: for one half the standard error with 100 is 5.
 const MIN_STACKS: usize = 100;
-
-/// Samples by part.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Parts {
-    /// The kernel, on behalf of a thread. Its memory calls are allocation, and page faults belong to whoever met them.
-    #[serde(rename = "system calls")]
-    system_calls: u64,
-    /// WebSocket's masks (RFC 6455, section 5.3).
-    #[serde(rename = "masking")]
-    masking: u64,
-    /// The protocols' own work: frames, headers, streams.
-    #[serde(rename = "framing")]
-    framing: u64,
-    /// Handshakes, and the encryption of TLS and QUIC.
-    #[serde(rename = "TLS")]
-    tls: u64,
-    /// Moving and clearing memory.
-    #[serde(rename = "copying")]
-    copying: u64,
-    /// Getting memory and giving it back.
-    #[serde(rename = "allocation")]
-    allocation: u64,
-    /// The reactor, the workload and its threads.
-    #[serde(rename = "runtime")]
-    runtime: u64,
-    /// Unknown.
-    #[serde(rename = "other")]
-    other: u64,
-}
 
 /// Samples of the threads of one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -79,11 +50,11 @@ impl Profile {
         let own = sampler.frames(Self::new as *const () as u64 + 1);
         let stripped = own.iter().all(|frame| frame.file.is_empty());
         let doubt = if missed > 0 {
-            Some(Warning::ProfileIncomplete { missing_stacks: missed })
+            Some(Warning::profile_incomplete(missed))
         } else if stripped {
-            Some(Warning::ProfileStripped)
+            Some(Warning::profile_stripped())
         } else if stacks < MIN_STACKS {
-            Some(Warning::ProfileSmall { stacks })
+            Some(Warning::profile_small(stacks))
         } else {
             None
         };
@@ -99,27 +70,12 @@ fn host(samples: &Samples, sort: &mut dyn FnMut(u64) -> Option<Part>) -> HostPro
         *spent_ns.count(part) += sample.cpu_ns;
     }
     let (mut parts, mut all) = (Parts::default(), 0);
-    for part in Part::ALL {
+    for &part in Part::ALL {
         let count = (*spent_ns.count(part) + Sampler::INTERVAL_NS / 2) / Sampler::INTERVAL_NS;
         *parts.count(part) = count;
         all += count;
     }
     HostProfile { samples: all, cpu_ns: samples.cpu_ns, parts }
-}
-
-impl Parts {
-    const fn count(&mut self, part: Part) -> &mut u64 {
-        match part {
-            Part::SystemCalls => &mut self.system_calls,
-            Part::Masking => &mut self.masking,
-            Part::Framing => &mut self.framing,
-            Part::Tls => &mut self.tls,
-            Part::Copying => &mut self.copying,
-            Part::Allocation => &mut self.allocation,
-            Part::Runtime => &mut self.runtime,
-            Part::Other => &mut self.other,
-        }
-    }
 }
 
 #[cfg(test)]

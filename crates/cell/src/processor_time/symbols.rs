@@ -1,46 +1,56 @@
 //! A function's part of the work, by its name and its file. The names themselves are in `symbols.txt`.
 
 use crosswind_host::Frame;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::sync::LazyLock;
 
-/// The purpose of a function's own time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    SystemCalls,
-    Masking,
-    Framing,
-    Tls,
-    Copying,
-    Allocation,
-    Runtime,
-    Other,
+macro_rules! parts {
+    ($($(#[$meta:meta])* $Part:ident $count:ident,)*) => {
+        /// The purpose of a function's own time.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Part { $($Part,)* }
+
+        /// Samples by part.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+        pub struct Parts { $($(#[$meta])* pub(super) $count: u64,)* }
+
+        impl Part {
+            pub const ALL: &[Self] = &[$(Self::$Part,)*];
+
+            /// As `symbols.txt` has it.
+            fn find(name: &str) -> Option<Self> {
+                match name { $(stringify!($count) => Some(Self::$Part),)* _ => None }
+            }
+        }
+
+        impl Parts {
+            pub const fn count(&mut self, part: Part) -> &mut u64 {
+                match part { $(Part::$Part => &mut self.$count,)* }
+            }
+        }
+    };
 }
 
-impl Part {
-    pub const ALL: [Self; 8] = [
-        Self::SystemCalls,
-        Self::Masking,
-        Self::Framing,
-        Self::Tls,
-        Self::Copying,
-        Self::Allocation,
-        Self::Runtime,
-        Self::Other,
-    ];
-
-    /// As `symbols.txt` has it.
-    fn find(name: &str) -> Option<Self> {
-        Some(match name {
-            "system_calls" => Self::SystemCalls,
-            "masking" => Self::Masking,
-            "framing" => Self::Framing,
-            "tls" => Self::Tls,
-            "copying" => Self::Copying,
-            "allocation" => Self::Allocation,
-            "runtime" => Self::Runtime,
-            _ => return None,
-        })
-    }
+parts! {
+    /// The kernel, on behalf of a thread. Its memory calls are allocation, and page faults belong to whoever met them.
+    #[serde(rename = "system calls")]
+    SystemCalls system_calls,
+    /// WebSocket's masks (RFC 6455, section 5.3).
+    Masking masking,
+    /// The protocols' own work: frames, headers, streams.
+    Framing framing,
+    /// Handshakes, and the encryption of TLS and QUIC.
+    #[serde(rename = "TLS")]
+    Tls tls,
+    /// Moving and clearing memory.
+    Copying copying,
+    /// Getting memory and giving it back.
+    Allocation allocation,
+    /// The reactor, the workload and its threads.
+    Runtime runtime,
+    /// Unknown.
+    Other other,
 }
 
 /// Names with their parts.

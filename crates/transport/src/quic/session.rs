@@ -5,8 +5,8 @@ use super::endpoint::{Connected, Endpoint, client_endpoint, connect, server_endp
 use crate::error::failed;
 use crate::runtime::handshaking::Handshaking;
 use crate::{
-    Call, Carrier, Connecting, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption,
-    Sender, Settings, SocketReadback, Stream, Streams, Transport, TransportError,
+    About, Call, Carrier, Connecting, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver,
+    Resumption, Sender, Settings, SocketReadback, Stream, Streams, Transport, TransportError,
 };
 use bytes::Bytes;
 use crosswind_ledger::Position;
@@ -70,9 +70,7 @@ pub trait Session: Clone + Send + Sync + Sized + 'static {
 
 /// A transport of messages over a session.
 pub struct Over<S> {
-    name: &'static str,
-    summary: &'static str,
-    features: Features,
+    about: About,
     session: PhantomData<fn() -> S>,
 }
 
@@ -91,40 +89,32 @@ impl<S> Over<S> {
             server_speaks_first: false,
             ..Features::PLAIN
         };
-        Self { name, summary, features, session: PhantomData }
+        Self { about: About { name, summary, features }, session: PhantomData }
     }
 
     /// The same in datagrams.
     pub const fn datagrams(name: &'static str, summary: &'static str, streams: &Self) -> Self {
-        let features = Features { datagram: true, streams: Streams::One, ..streams.features };
-        Self { name, summary, features, session: PhantomData }
+        let features = Features { datagram: true, streams: Streams::One, ..streams.about.features };
+        Self { about: About { name, summary, features }, session: PhantomData }
     }
 }
 
 impl<S: Session> Transport for Over<S> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn summary(&self) -> &'static str {
-        self.summary
-    }
-
-    fn features(&self) -> Features {
-        self.features
+    fn about(&self) -> About {
+        self.about
     }
 
     /// The size sure to pass with or without MTU discovery, so every run has the same limit.
     fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
-        self.features.datagram.then_some(S::LARGEST_DATAGRAM)
+        self.about.features.datagram.then_some(S::LARGEST_DATAGRAM)
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Call::done(Server::<S>::listen(address, settings, self.features.datagram))
+        Call::done(Server::<S>::listen(address, settings, self.about.features.datagram))
     }
 
     fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
-        Call::new(ClientConnection::<S>::connect(server, settings, timeout, self.features.datagram))
+        Call::new(ClientConnection::<S>::connect(server, settings, timeout, self.about.features.datagram))
     }
 }
 
@@ -199,10 +189,6 @@ impl<S: Session> Connection for ClientConnection<S> {
         })
     }
 
-    fn accept(&mut self) -> Call<'_, Stream> {
-        Call::done(Err(TransportError::unsupported("cannot accept a stream at the client")))
-    }
-
     fn phases(&self) -> Phases {
         Phases { upgrade: self.upgrade, ..self.connected.phases() }
     }
@@ -238,10 +224,6 @@ struct ServerConnection<S> {
 }
 
 impl<S: Session> Connection for ServerConnection<S> {
-    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Call::done(Err(TransportError::unsupported("cannot open a stream at the server")))
-    }
-
     fn accept(&mut self) -> Call<'_, Stream> {
         Call::new(async move {
             let session = self.handshake.done().await?;

@@ -17,7 +17,8 @@ use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::websocket::{Socket, max_message_bytes};
 use crate::webtransport::session::{OpenSession, accept_session, opening_error, session_error};
 use crate::{
-    Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver,
+    About, Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError,
+    driver,
 };
 use crosswind_socketio::{Carrier, Joined, Session};
 use end::End;
@@ -43,17 +44,13 @@ pub struct OverWebSocket;
 pub struct OverWebTransport;
 
 impl Transport for OverWebSocket {
-    fn name(&self) -> &'static str {
-        "socketio-websocket"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Socket.IO events over WebSocket in cleartext."
-    }
-
-    fn features(&self) -> Features {
+    fn about(&self) -> About {
         // TCP 1, the upgrade to WebSocket 1, Socket.IO's CONNECT 1; Engine.IO's handshake is begun by the server.
-        Features { polling: true, setup_round_trips: 3, ..FEATURES }
+        About {
+            name: "socketio-websocket",
+            summary: "Socket.IO events over WebSocket in cleartext.",
+            features: Features { polling: true, setup_round_trips: 3, ..FEATURES },
+        }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
@@ -70,17 +67,10 @@ impl Transport for OverWebSocket {
 }
 
 impl Transport for OverWebTransport {
-    fn name(&self) -> &'static str {
-        "socketio-webtransport"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Socket.IO events over WebTransport."
-    }
-
-    fn features(&self) -> Features {
+    fn about(&self) -> About {
         // WebTransport 2, Engine.IO's handshake 1, Socket.IO's CONNECT 1.
-        Features { secure: true, carrier: crate::Carrier::Quic, setup_round_trips: 4, ..FEATURES }
+        let features = Features { secure: true, carrier: crate::Carrier::Quic, setup_round_trips: 4, ..FEATURES };
+        About { name: "socketio-webtransport", summary: "Socket.IO events over WebTransport.", features }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -9,8 +9,8 @@ use crate::error::failed;
 use crate::tcp::sockets::{Watched, Written};
 use crate::tcp::totals::TcpTotals;
 use crate::{
-    Call, Connecting, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback,
-    SocketSettings, Stream, Transport, TransportError,
+    About, Call, Connecting, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings,
+    SocketReadback, SocketSettings, Stream, Transport, TransportError,
 };
 use crosswind_host::receive_block;
 use crosswind_ledger::Position;
@@ -28,16 +28,8 @@ const BACKLOG: i32 = 1024;
 pub struct Tcp;
 
 impl Transport for Tcp {
-    fn name(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "A stream of bytes over the kernel's TCP."
-    }
-
-    fn features(&self) -> Features {
-        Features::PLAIN
+    fn about(&self) -> About {
+        About { name: "tcp", summary: "A stream of bytes over the kernel's TCP.", features: Features::PLAIN }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -9,7 +9,8 @@ use crate::runtime::call::PollDone;
 use crate::runtime::single_stream::{Duplex, SingleStream, Socket};
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::{
-    Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver,
+    About, Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError,
+    driver,
 };
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -26,23 +27,16 @@ const PROTOCOL: &[u8] = b"crosswind";
 pub struct Tls;
 
 impl Transport for Tls {
-    fn name(&self) -> &'static str {
-        "tls"
-    }
-
-    fn summary(&self) -> &'static str {
-        "A stream of bytes in TLS 1.3 over TCP."
-    }
-
-    fn features(&self) -> Features {
-        Features {
+    fn about(&self) -> About {
+        let features = Features {
             driver: Driver::Reactor,
             setup_round_trips: 2, // TCP 1, TLS 1.3 (RFC 8446) 1
             secure: true,
             early_data: true,
             shares_connection: true,
             ..Features::PLAIN
-        }
+        };
+        About { name: "tls", summary: "A stream of bytes in TLS 1.3 over TCP.", features }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -14,7 +14,8 @@ use crate::settings::Payload;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::tls::handshake;
 use crate::{
-    Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver,
+    About, Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError,
+    driver,
 };
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -41,16 +42,8 @@ pub static WEBSOCKET: WebSocket =
 pub static WSS: WebSocket = WebSocket { name: "wss", summary: "Messages over WebSocket in TLS 1.3.", secure: true };
 
 impl Transport for WebSocket {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn summary(&self) -> &'static str {
-        self.summary
-    }
-
-    fn features(&self) -> Features {
-        Features {
+    fn about(&self) -> About {
+        let features = Features {
             driver: Driver::Reactor,
             secure: self.secure,
             // TCP 1, TLS 1, the upgrade request 1.
@@ -58,7 +51,8 @@ impl Transport for WebSocket {
             text: true,
             shares_connection: true,
             ..Features::PLAIN
-        }
+        };
+        About { name: self.name, summary: self.summary, features }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -119,7 +119,7 @@ pub fn run(
 /// A warning if a finished client does not end; an error if it ends badly.
 fn outlived(programs: &mut PeerPrograms<'_>, running: &Running) -> Result<Option<Warning>, Stopped> {
     match programs.wait(running, END_LIMIT)? {
-        None => Ok(Some(Warning::ClientOutlived { seconds: END_LIMIT.as_secs() })),
+        None => Ok(Some(Warning::client_outlived(END_LIMIT.as_secs()))),
         Some(status) if status.success() => Ok(None),
         Some(status) => {
             let what = format!("ended with {} after it had finished", end_in_words(status));

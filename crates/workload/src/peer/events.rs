@@ -193,7 +193,7 @@ impl Warnings {
         if self.0.len() == MAX_WARNINGS {
             return Err(format!("there are more than {MAX_WARNINGS} warnings"));
         }
-        self.0.push(Warning::Peer(message));
+        self.0.push(Warning::peer(message));
         Ok(())
     }
 

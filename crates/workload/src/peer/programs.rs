@@ -145,7 +145,7 @@ impl<'a> PeerPrograms<'a> {
             // A directory with leftovers of a peer is kept.
             if std::fs::remove_dir(&directory).is_err() && directory.is_dir() {
                 let left = clean_directory(&directory);
-                warnings.extend(left.unwrap_or_else(|error| Some(Warning::DirectoryUnreadable(error.to_string()))));
+                warnings.extend(left.unwrap_or_else(|error| Some(Warning::directory_unreadable(error.to_string()))));
             }
         }
         warnings

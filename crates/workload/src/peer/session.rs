@@ -83,7 +83,7 @@ fn measure<W: ClientServer>(
     measured.cpu_ns = [client.cpu_ns, server.cpu_ns];
     measured.warnings.extend(client.warnings.into_iter().chain(server.warnings));
     if context.threads().are_hidden() {
-        measured.warnings.push(Warning::PeersUnwatched);
+        measured.warnings.push(Warning::peers_unwatched());
     }
     measured.peers = Some(PeersReport {
         client: client.report,

@@ -97,7 +97,7 @@ fn a_client_that_does_as_it_should_is_turned_into_samples_on_the_cells_clock() {
     assert_eq!(report.first_errors.into_iter().collect::<Vec<_>>(), [(Outcome::Timeout, "no answer".to_owned())]);
     assert_eq!(
         (report.warnings, report.facts["retransmits"]),
-        (vec![Warning::Peer("the clock is coarse".to_owned())], 3.0)
+        (vec![Warning::peer("the clock is coarse".to_owned())], 3.0)
     );
 }
 
@@ -289,7 +289,7 @@ fn a_server_listens_once_and_says_nothing_else_but_warnings_and_errors() {
     server.handle_bytes(b"{\"event\": \"warning\", \"message\": \"slow\"}\n").unwrap();
     assert_eq!(
         (server.implementation(), server.warnings()),
-        (Some("Node 20"), &[Warning::Peer("slow".to_owned())][..])
+        (Some("Node 20"), &[Warning::peer("slow".to_owned())][..])
     );
     server.handle_bytes(b"{\"event\": \"error\", \"message\": \"out of memory\"}\n").unwrap();
     assert_eq!(server.failed(), Some(&("out of memory".to_owned(), None)));

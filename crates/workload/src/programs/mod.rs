@@ -202,8 +202,8 @@ impl<'a> CellPrograms<'a> {
                 }
             };
             match left_out {
-                Ok(bytes) => Warning::of_output(end, file_name, bytes),
-                Err(error) => Some(Warning::OutputUnreadable { end, file: file_name, error: error.to_string() }),
+                Ok(bytes) => Warning::output_shortened(end, &file_name, bytes),
+                Err(error) => Some(Warning::output_unreadable(end, &file_name, &error)),
             }
         });
         warnings.collect()

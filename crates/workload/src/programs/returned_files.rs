@@ -168,7 +168,7 @@ fn described(path: &Path, about: &Metadata) -> String {
 fn unlike_files(left: &[String]) -> Option<Warning> {
     let more = left.len().saturating_sub(NAMED);
     let names = left[..left.len() - more].join(", ");
-    (!left.is_empty()).then_some(Warning::FilesLeft { names, more })
+    (!left.is_empty()).then(|| Warning::files_left(&names, more))
 }
 
 #[cfg(test)]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_does_not_come_back_is_named_in_one_line() {
-        let said = |left: &[String]| unlike_files(left).map(|warning| warning.report().text);
+        let said = |left: &[String]| unlike_files(left).map(|warning| warning.text);
         assert_eq!(said(&[]), None);
         let two = said(&["a (a link)".into(), "b (a FIFO)".into()]).expect("words");
         assert!(two.ends_with("which these are not: a (a link), b (a FIFO)"));

@@ -79,10 +79,6 @@ impl Connection for Client {
         Call::new(self.open_stream(purpose))
     }
 
-    fn accept(&mut self) -> Call<'_, Stream> {
-        Call::done(Err(TransportError::unsupported("cannot accept a stream")))
-    }
-
     fn phases(&self) -> Phases {
         self.connected.phases()
     }

@@ -11,7 +11,7 @@ use super::request::Requests;
 use crate::error::failed;
 use crate::quic::endpoint::{client_endpoint, connect, server_endpoint};
 use crate::runtime::driver::within;
-use crate::{Call, Carrier, Connecting, Connection, Features, Listener, Resumption, Settings, Transport};
+use crate::{About, Call, Carrier, Connecting, Connection, Features, Listener, Resumption, Settings, Transport};
 use client::Client;
 use server::Server;
 use std::net::SocketAddr;
@@ -24,16 +24,14 @@ const PROTOCOL: &[u8] = b"h3";
 pub struct Http3;
 
 impl Transport for Http3 {
-    fn name(&self) -> &'static str {
-        "http3"
-    }
-
-    fn summary(&self) -> &'static str {
-        "HTTP/3: a message is the body of a POST request, its answer that of the response."
-    }
-
-    fn features(&self) -> Features {
-        Features { carrier: Carrier::Quic, secure: true, early_data: true, shares_connection: true, ..FEATURES }
+    fn about(&self) -> About {
+        let features =
+            Features { carrier: Carrier::Quic, secure: true, early_data: true, shares_connection: true, ..FEATURES };
+        About {
+            name: "http3",
+            summary: "HTTP/3: a message is the body of a POST request, its answer that of the response.",
+            features,
+        }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

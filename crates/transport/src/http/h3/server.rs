@@ -9,7 +9,7 @@ use crate::http::file::File;
 use crate::http::request::{ALLOWED, Route, route};
 use crate::quic::endpoint::{Endpoint, accept, close};
 use crate::runtime::tasks::Tasks;
-use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use crate::{Call, Connection, Listener, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::Bytes;
 use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
@@ -161,10 +161,6 @@ fn response(status: StatusCode, length: Option<u64>) -> Response<()> {
 }
 
 impl Connection for Served {
-    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Call::done(Err(TransportError::unsupported("cannot open a stream at a server")))
-    }
-
     fn accept(&mut self) -> Call<'_, Stream> {
         Call::new(async {
             let next = self.streams.recv().await;

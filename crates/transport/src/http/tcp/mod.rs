@@ -16,7 +16,9 @@ use super::request::Requests;
 use crate::runtime::driver::within;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::tls::handshake;
-use crate::{Call, Connecting, Connection, Features, Listener, Outcome, Phases, Settings, Transport, TransportError};
+use crate::{
+    About, Call, Connecting, Connection, Features, Listener, Outcome, Phases, Settings, Transport, TransportError,
+};
 use client::{Client, Established};
 use recording::{End, Recording};
 use server::Server;
@@ -62,18 +64,11 @@ pub static HTTP2: Http = Http {
 };
 
 impl Transport for Http {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn summary(&self) -> &'static str {
-        self.summary
-    }
-
-    fn features(&self) -> Features {
+    fn about(&self) -> About {
         let setup_round_trips = if self.secure { 2 } else { 1 };
         let shares_connection = self.version == Version::Http2;
-        Features { secure: self.secure, setup_round_trips, shares_connection, ..FEATURES }
+        let features = Features { secure: self.secure, setup_round_trips, shares_connection, ..FEATURES };
+        About { name: self.name, summary: self.summary, features }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -13,7 +13,7 @@ use crate::runtime::tasks::Tasks;
 use crate::settings::Http2Windows;
 use crate::tcp::nonblocking::{Listening, SocketHandle};
 use crate::tls::handshake;
-use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use crate::{Call, Connection, Listener, Receiver, Sender, SocketReadback, Stream, TransportError};
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::server::conn::{http1, http2};
@@ -213,10 +213,6 @@ impl Drop for Served {
 }
 
 impl Connection for Served {
-    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Call::done(Err(TransportError::unsupported("cannot open a stream at a server")))
-    }
-
     fn accept(&mut self) -> Call<'_, Stream> {
         Call::new(self.accept_stream())
     }

@@ -2,18 +2,16 @@
 //! network.
 
 use crate::flow::{instances, numbered, port};
-use crate::network::{Capturing, NetworkReport, RemoteServer};
+use crate::network::{Capturing, RemoteFacts, RemoteServer};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
-use crosswind_host::{
-    Backend, EmulatorPlace, HostClock, HostConfig, Middle, Readback, Testbed, TestbedSettings, TickPhase,
-};
+use crosswind_host::{Backend, EmulatorPlace, HostClock, HostConfig, Middle, Testbed, TestbedSettings, TickPhase};
 use crosswind_ledger::Recorder;
 use crosswind_netem::{Netem, NetemReport};
 use crosswind_transport::TcpTotals;
 use crosswind_transport::security::{Security, Sizes};
 use crosswind_units::{Duration, Seed};
-use crosswind_workload::Context;
+use crosswind_workload::FarServer;
 use std::sync::{Arc, OnceLock};
 
 /// The network between a cell's hosts, while it runs.
@@ -40,9 +38,9 @@ pub trait Network: Sync {
         None
     }
 
-    /// The workload's context, with its facts about the network.
-    fn complete<'a>(&'a self, context: Context<'a>) -> Context<'a> {
-        context
+    /// The workload's server, if it is on another machine, and its port.
+    fn server(&self) -> Option<(&dyn FarServer, u16)> {
+        None
     }
 
     /// Where the server of the flow with this number listens.
@@ -55,9 +53,9 @@ pub trait Network: Sync {
         Ok(None)
     }
 
-    /// Its context, likewise with its facts about the network.
-    fn complete_flow<'a>(&'a self, context: Context<'a>, _number: u16) -> Context<'a> {
-        context
+    /// Its server, likewise.
+    fn server_of_flow(&self, _number: u16) -> Option<&dyn FarServer> {
+        None
     }
 
     /// An error once the cell cannot end well any more.
@@ -76,18 +74,8 @@ pub trait Network: Sync {
     }
 }
 
-/// Facts about an existing network; empty for others.
-#[derive(Default)]
-pub struct RemoteFacts {
-    pub report: Option<NetworkReport>,
-    /// Settings of the server's machine.
-    pub server: Option<Readback>,
-    /// Packets missing from the captures.
-    pub capture_missed: u64,
-}
-
 /// The network for `cell`.
-pub fn between(cell: &Cell) -> Result<Box<dyn Network + '_>, CellError> {
+pub fn network_of(cell: &Cell) -> Result<Box<dyn Network + '_>, CellError> {
     Ok(match cell.path.backend {
         Backend::Network => {
             let far = RemoteServer::start(cell)?;
@@ -229,8 +217,8 @@ impl Network for Real<'_> {
         Some(Arc::clone(&self.tcp_totals))
     }
 
-    fn complete<'a>(&'a self, context: Context<'a>) -> Context<'a> {
-        context.with_far_server(Some(&self.far), self.far.address.port())
+    fn server(&self) -> Option<(&dyn FarServer, u16)> {
+        Some((&self.far, self.far.address.port()))
     }
 
     fn port_of_flow(&self, number: u16) -> u16 {
@@ -241,8 +229,8 @@ impl Network for Real<'_> {
         self.flow(number).security().map(Some).map_err(|e| CellError::internal(e.to_string()))
     }
 
-    fn complete_flow<'a>(&'a self, context: Context<'a>, number: u16) -> Context<'a> {
-        context.with_far_server(Some(self.flow(number)), self.port_of_flow(number))
+    fn server_of_flow(&self, number: u16) -> Option<&dyn FarServer> {
+        Some(self.flow(number))
     }
 
     fn check(&self) -> Result<(), CellError> {
@@ -252,14 +240,8 @@ impl Network for Real<'_> {
     fn finish(&mut self) -> Result<RemoteFacts, CellError> {
         self.flows.clear();
         let captured = self.capture.take().map(Capturing::finish).transpose()?;
-        let missed = captured.map_or(0, |captured| captured.missed);
-        Ok(self.far.report(self.tcp_totals.report()).map_or_else(
-            || RemoteFacts { capture_missed: missed, ..RemoteFacts::default() },
-            |known| RemoteFacts {
-                report: Some(known.report),
-                server: Some(known.host),
-                capture_missed: missed + known.capture_missed,
-            },
-        ))
+        let mut facts = self.far.report(self.tcp_totals.report());
+        facts.capture_missed += captured.map_or(0, |captured| captured.missed);
+        Ok(facts)
     }
 }

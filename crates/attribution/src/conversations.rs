@@ -1,0 +1,125 @@
+//! Programs' conversations in a packet table.
+
+use crate::Hosts;
+use crate::critical_path::Interval;
+use crate::flow::Quic;
+use crate::links::Links;
+use crate::quic::{FrameIndex, connections_of_programs};
+use crate::quic_walk::QuicConversation;
+use crate::tcp::by_opening;
+use crate::tcp_walk::TcpConversation;
+use crate::udp::Datagrams;
+use crate::walk::{Walked, of_sealed};
+use crosswind_ledger::{PacketRecord, QuicLog, TCP, UDP};
+use crosswind_path::Side;
+use crosswind_units::Instant;
+use std::collections::BTreeMap;
+
+/// A conversation between two programs.
+pub enum Conversation<'a> {
+    Tcp(Box<TcpConversation<'a>>),
+    Quic(Box<QuicConversation<'a>>),
+    Udp(Datagrams<'a>),
+    /// QUIC without keys.
+    Sealed(Datagrams<'a>),
+}
+
+/// A protocol, and the client's and the server's port.
+pub type Ports = (u8, u16, u16);
+
+/// Calls `each` with one conversation after another. `quic` has both hosts' known QUIC packets.
+pub fn each_conversation<'a>(
+    packets: &'a [PacketRecord],
+    quic: &'a [QuicLog; 2],
+    hosts: Hosts,
+    mut each: impl FnMut(Ports, Conversation<'a>),
+) {
+    let known = quic.each_ref().map(FrameIndex::new);
+    for (ports, packets) in by_ports(packets) {
+        for packets in by_opening(packets) {
+            if ports.0 == TCP {
+                each(ports, Conversation::Tcp(Box::new(TcpConversation::new(packets, hosts))));
+                continue;
+            }
+            let connections = connections_of_programs(&packets, &known, hosts);
+            if connections.is_empty() {
+                each(ports, Conversation::Udp(Datagrams::new(packets, hosts)));
+            }
+            for (packets, connection) in connections {
+                let conversation = if connection.is_read() {
+                    Conversation::Quic(Box::new(QuicConversation::new(packets, connection, hosts)))
+                } else {
+                    Conversation::Sealed(Datagrams::new(packets, hosts))
+                };
+                each(ports, conversation);
+            }
+        }
+    }
+}
+
+/// The packets between each two ports.
+fn by_ports(packets: &[PacketRecord]) -> BTreeMap<Ports, Vec<&PacketRecord>> {
+    let mut by_ports: BTreeMap<_, Vec<&PacketRecord>> = BTreeMap::new();
+    for packet in packets.iter().filter(|it| matches!(it.headers.protocol, TCP | UDP)) {
+        let (headers, side) = (&packet.headers, packet.side);
+        let ports = (headers.client_port(side), headers.client_port(side.opposite()));
+        by_ports.entry((headers.protocol, ports.0, ports.1)).or_default().push(packet);
+    }
+    // A packet's later fragments have no ports.
+    by_ports.retain(|&(_, client_port, server_port), _| (client_port, server_port) != (0, 0));
+    by_ports
+}
+
+impl<'a> Conversation<'a> {
+    /// Attributes all of it.
+    pub fn walk(&self, links: &Links<'a>) -> Walked {
+        match self {
+            Self::Tcp(it) => it.walk(links),
+            Self::Quic(it) => it.walk(links),
+            Self::Udp(it) => it.walk(links),
+            Self::Sealed(it) => Walked { pieces: of_sealed(it.walk(links).pieces), turns: 0, windows: Vec::new() },
+        }
+    }
+
+    /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
+    pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
+        match self {
+            Self::Tcp(it) => it.exchange(from, to, answered, links),
+            Self::Quic(it) => it.exchange(from, to, answered, links),
+            Self::Udp(it) => it.exchange(from, to, answered, links),
+            Self::Sealed(it) => of_sealed(it.exchange(from, to, answered, links)),
+        }
+    }
+
+    /// When the client's latest data at `at` came.
+    pub fn last_answer(&self, at: Instant) -> Option<Instant> {
+        match self {
+            Self::Tcp(it) => it.last_answer(at),
+            Self::Quic(it) => it.last_answer(at),
+            Self::Udp(it) | Self::Sealed(it) => it.last_answer(at),
+        }
+    }
+
+    /// Knowledge about its QUIC packets.
+    pub const fn quic(&self) -> Quic {
+        match self {
+            Self::Tcp(_) | Self::Udp(_) => Quic::None,
+            Self::Quic(_) => Quic::Opened,
+            Self::Sealed(_) => Quic::Sealed,
+        }
+    }
+
+    /// For each host, the number of decrypted datagrams with old bytes.
+    pub fn again(&self) -> Option<[u64; 2]> {
+        let Self::Quic(it) = self else { return None };
+        Some(Side::BOTH.map(|side| it.again(side)))
+    }
+
+    pub fn into_packets(self) -> Vec<&'a PacketRecord> {
+        match self {
+            Self::Tcp(it) => it.packets,
+            Self::Quic(it) => it.packets,
+            Self::Udp(it) | Self::Sealed(it) => it.packets,
+        }
+    }
+}
