@@ -202,31 +202,25 @@ fn segment(
     let on_the_wire = if bytes == SEGMENT { ON_THE_WIRE } else { Duration::ZERO };
     let spent = TimeSpent { propagation: PROPAGATION, serialisation: on_the_wire, ..TimeSpent::default() };
     let due = entered + spent.total();
+    let headers = Headers {
+        version: 4,
+        protocol: TCP,
+        source_port,
+        destination_port,
+        flags: TCP_ACK,
+        sequence: position.wrapping_add(1),
+        acknowledgement: acknowledged.wrapping_add(1),
+        window: u16::MAX,
+        payload_bytes: bytes,
+        ..Headers::default()
+    };
     PacketRecord {
-        side,
-        index,
-        headers: Headers {
-            version: 4,
-            protocol: TCP,
-            source_port,
-            destination_port,
-            flags: TCP_ACK,
-            sequence: position.wrapping_add(1),
-            acknowledgement: acknowledged.wrapping_add(1),
-            window: u16::MAX,
-            payload_bytes: bytes,
-            ..Headers::default()
-        },
-        copy: 0,
-        flipped_bit: None,
         size: Bytes(u64::from(bytes) + 52),
-        entered,
         due,
         spent,
-        marked_in: None,
-        hop: 0,
         left: arrives.then_some(due),
         verdict: if arrives { Verdict::Delivered } else { Verdict::Queued },
+        ..PacketRecord::new(side, index, entered, headers)
     }
 }
 

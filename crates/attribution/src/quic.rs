@@ -7,6 +7,7 @@ use crate::bytes::{Awaited, ByteStream};
 use crate::critical_path::Place;
 use crate::links::Links;
 use crate::quic_sender::{Datagram, Declared, HANDSHAKE, Sender};
+use crate::tcp_sender::arrived;
 use crate::{CriticalPath, DelayCause, Hosts, MessageTransit};
 use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 use crosswind_path::Side;
@@ -101,11 +102,6 @@ fn by_connection<'a>(
         }
     }
     if number.is_some() { all } else { Vec::new() }
-}
-
-/// When a packet arrived, if the host could use it.
-fn arrived(packet: &PacketRecord) -> Option<Instant> {
-    packet.left.filter(|_| packet.flipped_bit.is_none())
 }
 
 pub struct QuicConnection<'a> {

@@ -67,29 +67,23 @@ impl Wire {
         let index = self.packets.iter().filter(|it| it.side == side).count() as u64;
         let due = at(us + if arrives { TRIP_US } else { 0 });
         let (source_port, destination_port) = if side == Side::Forward { (PORT, 443) } else { (443, PORT) };
+        let headers = Headers {
+            version: 4,
+            protocol: UDP,
+            source_port,
+            destination_port,
+            payload_bytes: bytes,
+            sequence: (tail >> 32) as u32,
+            acknowledgement: tail as u32,
+            ..Headers::default()
+        };
         self.packets.push(PacketRecord {
-            side,
-            index,
-            copy: 0,
-            flipped_bit: None,
             size: Bytes(u64::from(bytes) + 28),
-            headers: Headers {
-                version: 4,
-                protocol: UDP,
-                source_port,
-                destination_port,
-                payload_bytes: bytes,
-                sequence: (tail >> 32) as u32,
-                acknowledgement: tail as u32,
-                ..Headers::default()
-            },
-            entered: at(us),
             due,
             spent: TimeSpent { propagation: due.saturating_since(at(us)), ..TimeSpent::default() },
-            marked_in: None,
-            hop: 0,
             left: arrives.then_some(due),
             verdict: if arrives { Verdict::Delivered } else { Verdict::Dropped(DropCause::Path(LOSS)) },
+            ..PacketRecord::new(side, index, at(us), headers)
         });
     }
 

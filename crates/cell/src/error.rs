@@ -139,8 +139,8 @@ impl From<WorkloadError> for CellError {
             WorkloadError::Transport(error) => Self::new(ErrorKind::Host, error.to_string()),
             WorkloadError::Setting(_) => Self::new(ErrorKind::Unsupported, error.to_string())
                 .hint("ask for a value that this kernel takes, or leave it to the kernel"),
-            WorkloadError::Peer { message, hint } => Self { hint, ..Self::new(ErrorKind::Host, message) },
-            WorkloadError::FarServer { message, hint } => Self { hint, ..Self::new(ErrorKind::Network, message) },
+            WorkloadError::Peer(fault) => fault.into(),
+            WorkloadError::FarServer(fault) => Self { kind: ErrorKind::Network, ..fault.into() },
             WorkloadError::Panicked => Self::internal(error.to_string()),
         }
     }

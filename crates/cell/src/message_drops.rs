@@ -106,26 +106,12 @@ fn drops(carriers: &[&PacketRecord], handed_over: Instant, bytes: u64) -> Option
 mod tests {
     use super::*;
     use crosswind_ledger::{DropCause, Headers};
-    use crosswind_units::Bytes;
 
     fn packet(side: Side, index: u64, us: u64, payload: u32, dropped: bool) -> PacketRecord {
         let verdict = if dropped { Verdict::Dropped(DropCause::Device) } else { Verdict::Delivered };
         let at = Instant::from_nanos(us * 1000);
-        PacketRecord {
-            side,
-            index,
-            copy: 0,
-            flipped_bit: None,
-            size: Bytes(u64::from(payload) + 40),
-            headers: Headers { payload_bytes: payload, ..Headers::default() },
-            entered: at,
-            due: at,
-            spent: crosswind_path::TimeSpent::default(),
-            marked_in: None,
-            hop: 0,
-            left: None,
-            verdict,
-        }
+        let headers = Headers { payload_bytes: payload, ..Headers::default() };
+        PacketRecord { verdict, ..PacketRecord::new(side, index, at, headers) }
     }
 
     fn sample(number: u64, sent_us: u64, answered_us: u64) -> Sample {

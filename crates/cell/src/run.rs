@@ -13,7 +13,7 @@ use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, Event, Flow, FlowReport};
 use crosswind_attribution::Hosts;
-use crosswind_host::{Clock, Dscp, EmulatorReport, KeyLogs, Sampler, Testbed, TestbedReport, Threads, realtime};
+use crosswind_host::{Clock, Dscp, EmulatorReport, KeyLogs, Sampler, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
     Cpus, ExchangeDelay, FlowCounter, FlowInterval, HearSent, HostStarvation, Observed, QuicLog, Recorder, SinkReport,
     Wanted,
@@ -27,6 +27,7 @@ use crosswind_transport::{
 use crosswind_units::{Instant, Seed};
 use crosswind_workload::{Context, Measured, TrafficPattern, Warning, WorkloadConfig};
 use std::fs::File;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,7 +77,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
     network.start_capture()?;
     let virtual_time = machine.virtual_time;
-    let run = Run {
+    let flows = FlowContext {
         cell,
         network: &*network,
         testbed: &testbed,
@@ -84,10 +85,9 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         zero,
         deadline,
         virtual_time,
-        records: &records,
         key_logs: sealed.as_ref().map(|sealed| &sealed.keys),
     };
-    let (mut measured, mut flows, exchange_delay) = run.measure(on_event)?;
+    let (mut measured, mut flows, exchange_delay) = Run { flows, records: &records }.measure(on_event)?;
     let programs_ended = measured.samples.iter().filter_map(|it| it.received).max().unwrap_or(testbed.clock.now());
     let known = network.finish()?;
 
@@ -367,15 +367,17 @@ fn write_tables(
 
 /// A running workload.
 struct Run<'a> {
-    cell: &'a Cell,
-    network: &'a dyn Network,
-    testbed: &'a Testbed,
-    threads: &'a Threads,
-    zero: Instant,
-    deadline: std::time::Instant,
-    virtual_time: bool,
+    /// What the flows beside it have as well.
+    flows: FlowContext<'a>,
     records: &'a Records,
-    key_logs: Option<&'a KeyLogs>,
+}
+
+impl<'a> Deref for Run<'a> {
+    type Target = FlowContext<'a>;
+
+    fn deref(&self) -> &FlowContext<'a> {
+        &self.flows
+    }
 }
 
 impl Run<'_> {
@@ -388,20 +390,19 @@ impl Run<'_> {
         let progress = crosswind_workload::Progress::default();
         let workload = &self.cell.workload;
         let settings = self.settings()?;
-        let Self { cell, network, testbed, threads, zero, virtual_time, deadline, key_logs, .. } = *self;
-        let flows = FlowContext { cell, testbed, threads, zero, network, virtual_time, deadline, key_logs };
-        let endings = flows.endings();
-        let mut context = Context::new(testbed, settings.clone(), &progress, threads);
+        let Self { flows, records } = self;
+        let (cell, endings) = (self.cell, flows.endings());
+        let mut context = Context::new(self.testbed, settings.clone(), &progress, self.threads);
         flows.fill_in(&mut context, workload);
         context.output = cell.output.directory.as_deref();
         (context.client_streams, context.client_whole) = (cell.output.client_streams(), cell.output.client_whole);
-        (context.far_server, context.port) = network.server().unzip();
+        (context.far_server, context.port) = self.network.server().unzip();
         let pause = Duration::from_nanos(self.cell.heartbeat_ns);
         let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
         std::thread::scope(|scope| {
             // Gone when this ends, however it does.
             let (_running, stopped) = channel::<()>();
-            if let (Some(tcp), Some(interval)) = (&self.records.tcp, self.cell.host.sample_tcp_ns) {
+            if let (Some(tcp), Some(interval)) = (&records.tcp, cell.host.sample_tcp_ns) {
                 scope.spawn(move || {
                     while stopped.recv_timeout(Duration::from_nanos(interval)) == Err(RecvTimeoutError::Timeout) {
                         tcp.sample();

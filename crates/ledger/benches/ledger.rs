@@ -6,8 +6,8 @@ use crosswind_ledger::{
     Capture, CaptureOptions, DropCause, Headers, PacketRecord, PacketTable, PayloadClock, Recorder, TimeHistogram,
     Verdict, Wanted,
 };
+use crosswind_path::Side;
 use crosswind_path::loss::LOSS;
-use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Instant};
 use std::fs::File;
 use std::hint::black_box;
@@ -92,19 +92,11 @@ fn stream(packets: u64, capture: bool) {
 fn record(index: u64) -> PacketRecord {
     let dropped = index.is_multiple_of(20);
     PacketRecord {
-        side: Side::Forward,
-        index,
-        copy: 0,
-        flipped_bit: None,
         size: Bytes(1500),
-        headers: Headers::default(),
-        entered: Instant::from_nanos(index * 1000),
         due: Instant::from_nanos(index * 1000 + 500),
-        spent: TimeSpent::default(),
-        marked_in: None,
-        hop: 0,
         left: (!dropped).then_some(Instant::from_nanos(index * 1000 + 510)),
         verdict: if dropped { Verdict::Dropped(DropCause::Path(LOSS)) } else { Verdict::Delivered },
+        ..PacketRecord::new(Side::Forward, index, Instant::from_nanos(index * 1000), Headers::default())
     }
 }
 

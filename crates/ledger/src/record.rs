@@ -36,6 +36,27 @@ pub struct PacketRecord {
     pub verdict: Verdict,
 }
 
+impl PacketRecord {
+    /// A packet in the path since `entered`, with a header of 40 bytes before its payload.
+    pub fn new(side: Side, index: u64, entered: Instant, headers: Headers) -> Self {
+        Self {
+            side,
+            index,
+            copy: 0,
+            flipped_bit: None,
+            size: Bytes(u64::from(headers.payload_bytes) + 40),
+            headers,
+            entered,
+            due: entered,
+            spent: TimeSpent::default(),
+            marked_in: None,
+            hop: 0,
+            left: None,
+            verdict: Verdict::Queued,
+        }
+    }
+}
+
 /// `packets.arrow`.
 pub type PacketTable<W> = Table<PacketRecord, W>;
 

@@ -10,27 +10,13 @@ use arrow_ipc::reader::FileReader;
 use crosswind_ledger::{
     Capture, CaptureOptions, Headers, LedgerError, PacketRecord, PacketTable, Recorder, SinkReport, Verdict, Wanted,
 };
-use crosswind_path::{Side, TimeSpent};
-use crosswind_units::{Bytes, Instant};
+use crosswind_path::Side;
+use crosswind_units::Instant;
 use std::io::{Cursor, Write};
 use support::{Memory, SmallDisk, datagram_v4};
 
 fn record(index: u64) -> PacketRecord {
-    PacketRecord {
-        side: Side::Forward,
-        index,
-        copy: 0,
-        flipped_bit: None,
-        size: Bytes(40),
-        headers: Headers::default(),
-        entered: Instant::ZERO,
-        due: Instant::ZERO,
-        spent: TimeSpent::default(),
-        marked_in: None,
-        hop: 0,
-        left: None,
-        verdict: Verdict::Queued,
-    }
+    PacketRecord::new(Side::Forward, index, Instant::ZERO, Headers::default())
 }
 
 fn capture<W: Write>(writer: W, host: &str) -> Capture<W> {

@@ -37,19 +37,16 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         ..Headers::default()
     };
     PacketRecord {
-        side,
-        index,
         copy: index as u16 % 2,
         flipped_bit: (index == 2).then_some(319),
         size: Bytes(40),
-        headers,
-        entered: ns(1_000 + index),
         due: ns(3_000),
         spent: SPENT,
         marked_in: (verdict == Verdict::Delivered).then_some(0),
         hop: 1,
         left: left.map(ns),
         verdict,
+        ..PacketRecord::new(side, index, ns(1_000 + index), headers)
     }
 }
 

@@ -171,7 +171,9 @@ pub trait Receiver: Send {
 
     /// Receives the available bytes, as many as fit `into`. Zero at the orderly end. Dropping an unfinished call is
     /// safe.
-    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        self.receive(into)
+    }
 
     /// Receives as many bytes as fit `into`, from at least `to_come`, without a wake-up per packet; fewer at the
     /// orderly end, at the time limit, and if the transport knows no blocks. Dropping the call loses nothing.

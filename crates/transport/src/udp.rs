@@ -206,10 +206,6 @@ impl Receiver for UdpServerReceiver {
         Call::done(self.receive_now(into))
     }
 
-    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        self.receive(into)
-    }
-
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
         set_timeout(&self.socket, timeout)
     }
@@ -236,10 +232,6 @@ struct UdpClientReceiver {
 impl Receiver for UdpClientReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         Call::done(uninterrupted(|| self.socket.recv(into)).map_err(failed("cannot receive")))
-    }
-
-    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        self.receive(into)
     }
 
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {

@@ -55,14 +55,14 @@ pub use allowance::{Allowance, NUMBERED_BYTES};
 pub use context::Context;
 pub use demand::TrafficPattern;
 pub use ending::Ending;
-pub use error::WorkloadError;
+pub use error::{Fault, WorkloadError};
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
 pub use needs::ConnectionNeeds;
 pub use peer::{
     ClientFollower, ClientReport, EndReport, Expected, Notice, Peer, PeerClock, PeerClockEvent, Peers, PeersReport,
     ServerFollower, Violation,
 };
-pub use progress::{Fault, Progress, Snapshot};
+pub use progress::{Progress, Snapshot};
 pub use registry::{WorkloadConfig, WorkloadKind, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
 pub use served::{Clocks, FarServed, FarServer, Served};

@@ -1,6 +1,6 @@
 //! How far a workload is: written by its threads, read by whoever shows it.
 
-use crate::WorkloadError;
+use crate::error::{Fault, WorkloadError};
 use crosswind_ledger::TimeHistogram;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,16 +11,8 @@ pub struct Progress {
     done: AtomicU64,
     lost: AtomicU64,
     times: Mutex<TimeHistogram>,
+    /// Why the cell has no result, though its threads still run.
     fault: Mutex<Option<Fault>>,
-}
-
-/// Why the cell has no result, though its threads still run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The problem.
-    pub message: String,
-    /// Advice for the user.
-    pub hint: Option<String>,
 }
 
 /// Progress at one moment.
@@ -60,7 +52,7 @@ impl Progress {
 
     /// There will be no result, because of `error`; threads of the workload may still wait for long.
     pub(crate) fn fail(&self, error: &WorkloadError) {
-        let hint = if let WorkloadError::Peer { hint, .. } = error { hint.clone() } else { None };
+        let hint = if let WorkloadError::Peer(fault) = error { fault.hint.clone() } else { None };
         if let Ok(mut fault) = self.fault.lock() {
             fault.get_or_insert(Fault { message: error.to_string(), hint });
         }

@@ -12,7 +12,7 @@ use crosswind_ledger::{
     DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, TCP, TCP_ACK, TcpOptions, Verdict,
 };
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
-use crosswind_units::{Bytes, Instant};
+use crosswind_units::Instant;
 
 const PORT: u16 = 40_000;
 const PROPAGATION_US: u64 = 1000;
@@ -33,20 +33,13 @@ impl Wire {
         let index = self.packets.iter().filter(|it| it.side == side).count() as u64;
         let due = at(us + if arrives { PROPAGATION_US } else { 0 });
         let (source_port, destination_port) = if side == Side::Forward { (PORT, 80) } else { (80, PORT) };
+        let headers = Headers { source_port, destination_port, ..headers };
         self.packets.push(PacketRecord {
-            side,
-            index,
-            copy: 0,
-            flipped_bit: None,
-            size: Bytes(u64::from(headers.payload_bytes) + 40),
-            headers: Headers { source_port, destination_port, ..headers },
-            entered: at(us),
             due,
             spent: TimeSpent { propagation: due.saturating_since(at(us)), ..TimeSpent::default() },
-            marked_in: None,
-            hop: 0,
             left: arrives.then_some(due),
             verdict: if arrives { Verdict::Delivered } else { Verdict::Dropped(DropCause::Path(LOSS)) },
+            ..PacketRecord::new(side, index, at(us), headers)
         });
     }
 

@@ -316,21 +316,8 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
             payload_bytes: 972,
             ..Headers::default()
         };
-        PacketRecord {
-            side: Side::Forward,
-            index,
-            copy: 0,
-            flipped_bit: None,
-            size: Bytes(1000),
-            headers,
-            entered: at(10_000),
-            due,
-            spent,
-            marked_in: None,
-            hop: 0,
-            left: Some(due),
-            verdict: Verdict::Delivered,
-        }
+        let entered = PacketRecord::new(Side::Forward, index, at(10_000), headers);
+        PacketRecord { size: Bytes(1000), due, spent, left: Some(due), verdict: Verdict::Delivered, ..entered }
     };
     let own = |index, begins| packet(index, PORT, begins);
     let packets = [packet(0, 9, 10_000), own(1, 10_800), own(2, 11_600), packet(3, 9, 12_400), own(4, 13_200)];

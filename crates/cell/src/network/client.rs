@@ -10,7 +10,9 @@ use crosswind_host::{HostConfig, Readback};
 use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{Resumption, TcpReport, TransportError};
 use crosswind_units::Duration as Span;
-use crosswind_workload::{Clocks, FarServed, FarServer, OBSERVATION_BYTES, Served, ServerObservation, WorkloadError};
+use crosswind_workload::{
+    Clocks, FarServed, FarServer, Fault, OBSERVATION_BYTES, Served, ServerObservation, WorkloadError,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
@@ -112,6 +114,7 @@ struct Peer {
 /// Facts about an existing network; empty for others.
 #[derive(Default)]
 pub struct RemoteFacts {
+    /// Of the network itself.
     pub report: Option<NetworkReport>,
     /// Settings of the server's machine.
     pub server: Option<Readback>,
@@ -301,7 +304,8 @@ impl RemoteServer {
 
 impl FarServer for RemoteServer {
     fn stop(&self) -> Result<FarServed, WorkloadError> {
-        self.stop_now().map_err(|error| WorkloadError::FarServer { message: error.to_string(), hint: error.hint })
+        self.stop_now()
+            .map_err(|error| WorkloadError::FarServer(Fault { message: error.to_string(), hint: error.hint }))
     }
 }
 

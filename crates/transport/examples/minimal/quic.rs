@@ -54,62 +54,72 @@ pub(crate) async fn close(connection: &Connection) {
     tokio::time::sleep(Duration::from_millis(2)).await;
 }
 
-pub(crate) async fn serve_stream(address: SocketAddr, security: &Security) -> Result<()> {
-    let endpoint = endpoint(address, security, PROTOCOL)?;
-    loop {
-        let connection = accept(&endpoint).await?;
-        tokio::spawn(async move {
-            let (mut sender, mut receiver) = connection.accept_bi().await?;
-            let mut message = [0];
-            while receiver.read(&mut message).await?.is_some() {
-                sender.write_all(&message).await?;
+/// Servers and clients of echoed messages, on streams and in datagrams, over this module's `accept`, `close`, `endpoint` and
+/// `connect`; the last two may take a protocol.
+macro_rules! echoes {
+    ($($protocol:expr)?) => {
+        pub(crate) async fn serve_stream(address: SocketAddr, security: &Security) -> Result<()> {
+            let endpoint = endpoint(address, security $(, $protocol)?)?;
+            loop {
+                let connection = accept(&endpoint).await?;
+                tokio::spawn(async move {
+                    let (mut sender, mut receiver) = connection.accept_bi().await?;
+                    let mut message = [0];
+                    while receiver.read(&mut message).await?.is_some() {
+                        sender.write_all(&message).await?;
+                    }
+                    Result::Ok(())
+                });
             }
-            Result::Ok(())
-        });
-    }
-}
+        }
 
-pub(crate) async fn echo_stream(address: SocketAddr, security: &Security, times: &mut Times) -> Result<()> {
-    let connection = connect(address, security, PROTOCOL).await?;
-    let (mut sender, mut receiver) = connection.open_bi().await?;
-    let mut reply = [0];
-    for message in times.messages() {
-        let sent = Instant::now();
-        let exchange = async {
-            sender.write_all(&message).await?;
-            Ok(receiver.read_exact(&mut reply).await?)
-        };
-        within(exchange).await?;
-        times.received(sent, &reply, &message)?;
-    }
-    close(&connection).await;
-    Ok(())
-}
-
-pub(crate) async fn serve_datagrams(address: SocketAddr, security: &Security) -> Result<()> {
-    let endpoint = endpoint(address, security, PROTOCOL)?;
-    loop {
-        let connection = accept(&endpoint).await?;
-        tokio::spawn(async move {
-            while let Ok(message) = connection.read_datagram().await {
-                connection.send_datagram(message)?;
+        pub(crate) async fn echo_stream(address: SocketAddr, security: &Security, times: &mut Times) -> Result<()> {
+            let connection = connect(address, security $(, $protocol)?).await?;
+            let (mut sender, mut receiver) = connection.open_bi().await?;
+            let mut reply = [0];
+            for message in times.messages() {
+                let sent = Instant::now();
+                let exchange = async {
+                    sender.write_all(&message).await?;
+                    Ok(receiver.read_exact(&mut reply).await?)
+                };
+                within(exchange).await?;
+                times.received(sent, &reply, &message)?;
             }
-            Result::Ok(())
-        });
-    }
+            close(&connection).await;
+            Ok(())
+        }
+
+        pub(crate) async fn serve_datagrams(address: SocketAddr, security: &Security) -> Result<()> {
+            let endpoint = endpoint(address, security $(, $protocol)?)?;
+            loop {
+                let connection = accept(&endpoint).await?;
+                tokio::spawn(async move {
+                    while let Ok(message) = connection.read_datagram().await {
+                        connection.send_datagram(message)?;
+                    }
+                    Result::Ok(())
+                });
+            }
+        }
+
+        pub(crate) async fn echo_datagrams(address: SocketAddr, security: &Security, times: &mut Times) -> Result<()> {
+            let connection = connect(address, security $(, $protocol)?).await?;
+            for message in times.messages() {
+                let sent = Instant::now();
+                connection.send_datagram(Bytes::copy_from_slice(&message))?;
+                let reply = within(async { Ok(connection.read_datagram().await?) }).await?;
+                times.received(sent, &reply, &message)?;
+            }
+            close(&connection).await;
+            Ok(())
+        }
+    };
 }
 
-pub(crate) async fn echo_datagrams(address: SocketAddr, security: &Security, times: &mut Times) -> Result<()> {
-    let connection = connect(address, security, PROTOCOL).await?;
-    for message in times.messages() {
-        let sent = Instant::now();
-        connection.send_datagram(Bytes::copy_from_slice(&message))?;
-        let reply = within(async { Ok(connection.read_datagram().await?) }).await?;
-        times.received(sent, &reply, &message)?;
-    }
-    close(&connection).await;
-    Ok(())
-}
+pub(crate) use echoes;
+
+echoes!(PROTOCOL);
 
 /// The first bytes on a bulk stream: how many bytes the client wants.
 type Wanted = [u8; size_of::<u64>()];

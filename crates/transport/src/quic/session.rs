@@ -378,8 +378,4 @@ impl<S: Session> Receiver for DatagramReceiver<S> {
             Ok(message.len())
         })
     }
-
-    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        self.receive(into)
-    }
 }

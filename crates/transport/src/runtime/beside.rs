@@ -4,12 +4,13 @@
 //! both: endpoint and connection tasks take it in, and the message's receiver is part of the future. In one future the
 //! change costs no system call. The order is tokio's: tasks as they were woken, then the work.
 
+use crate::runtime::shared::lock;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use tokio::task::unconstrained;
 
@@ -174,10 +175,6 @@ impl Wake for TaskWaker {
         }
         self.queue.notify();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::pipe::Pipe;
 use super::polling_session::{PollingPipe, PollingSession, PollingSessions, Posted, Unclaimed};
 use crate::TransportError;
 use crate::error::Outcome;
+use crate::runtime::shared::lock;
 use crate::runtime::tasks::Tasks;
 use crate::settings::Payload as PayloadKind;
 use crate::websocket::{Socket, Upgrade};
@@ -23,7 +24,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -189,10 +190,6 @@ fn polling_end(pipe: Pipe, kind: PayloadKind, session: &PollingSession, joined: 
     end.skip_output();
     end.handle(&Payload::from("5"));
     Ok(end)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl PollingSessions {

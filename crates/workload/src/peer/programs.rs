@@ -3,7 +3,7 @@
 use super::config::Peer;
 use super::job::Job;
 use crate::context::Context;
-use crate::error::WorkloadError;
+use crate::error::{Fault, WorkloadError};
 use crate::programs::returned_files::{OUTPUT_WORD, clean_directory, is_asked_for, nowhere_to_return_to};
 use crate::programs::{CellPrograms, Role, Running};
 use crate::warning::Warning;
@@ -171,7 +171,7 @@ impl<'a> PeerPrograms<'a> {
         let kept = file.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
         let kept = kept.map(|name| format!("the cell's directory keeps what it wrote, in {name}"));
         let hints: Vec<String> = hint.into_iter().chain(kept).collect();
-        WorkloadError::Peer { message, hint: (!hints.is_empty()).then(|| hints.join("; ")) }
+        WorkloadError::Peer(Fault { message, hint: (!hints.is_empty()).then(|| hints.join("; ")) })
     }
 }
 

@@ -1,12 +1,13 @@
 //! Records hyper's and TLS's socket writes, to find a request's bytes: hyper writes later than it is handed something.
 
 use super::version::Version;
+use crate::runtime::shared::lock;
 use crosswind_host::Clock;
 use crosswind_ledger::{HttpEnd, HttpRecorder, Position};
 use crosswind_units::Instant;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -170,8 +171,4 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Recorded<T> {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.io).poll_shutdown(context)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
