@@ -6,6 +6,7 @@ use crosswind_settings::{Code, SettingError};
 use crosswind_workload::{Fault, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::thread::JoinHandle;
 
 /// The kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,11 +92,6 @@ impl CellError {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// A thread could not be started.
-    pub(crate) fn no_thread(cause: &std::io::Error) -> Self {
-        Self::new(ErrorKind::Host, format!("cannot start a thread: {cause}"))
-    }
-
     /// Nobody reads the output any more, so nobody needs the result.
     pub fn unheard(cause: &std::io::Error) -> Self {
         Self::new(ErrorKind::Interrupted, format!("cannot write to standard output: {cause}"))
@@ -111,6 +107,15 @@ impl CellError {
     pub const fn exit_status(&self) -> u8 {
         self.kind.exit_status()
     }
+}
+
+/// Starts a thread.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, CellError> {
+    let started = std::thread::Builder::new().name(name.into()).spawn(work);
+    started.map_err(|cause| CellError::new(ErrorKind::Host, format!("cannot start a thread: {cause}")))
 }
 
 impl From<SettingError> for CellError {

@@ -1,7 +1,7 @@
 //! A cell's packet records and captures, written by a separate thread.
 
 use crate::table::UnfinishedFile;
-use crate::{Cell, CellError};
+use crate::{Cell, CellError, spawn};
 use crosswind_host::Testbed;
 use crosswind_ledger::{Capture, CaptureOptions, LedgerError, PacketTable, Sink, SinkReport};
 use crosswind_units::Instant;
@@ -37,10 +37,7 @@ impl Files {
                 captures = Some((Capture::new(client, options("client"))?, Capture::new(server, options("server"))?));
             }
         }
-        let recorder = std::thread::Builder::new()
-            .name("recorder".into())
-            .spawn(move || sink.run(packets, captures))
-            .map_err(|cause| CellError::no_thread(&cause))?;
+        let recorder = spawn("recorder", move || sink.run(packets, captures))?;
         Ok(Self { recorder, unfinished })
     }
 

@@ -74,7 +74,7 @@ pub struct FlowKeys {
     /// One-way delay, each way, of an access link between its client and the path. A flow with an access link has a client and a server of
     /// its own, which all of its `count` share.
     #[serde(default, skip_serializing_if = "is_zero")]
-    #[schemars(range(max = MAX_ACCESS_DELAY_NS))]
+    #[schemars(range(max = MAX_ACCESS_DELAY_NS), extend("default" = 0))]
     pub access_delay_ns: u64,
     /// Rate of its access link, each way.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,7 @@ pub use cell::{Cell, Output, PathSection};
 pub use check::{Answer, Checked, Refused, check_cells};
 pub use demand::Demand;
 pub use describe::Catalogue;
-pub use error::{CellError, ErrorKind};
+pub use error::{CellError, ErrorKind, spawn};
 pub use event::{ErrorReport, Event, FidelitySoFar, ProgressReport, write_last_event, write_line};
 pub use flow::Flow;
 pub use recorded_packets::recorded_packets;

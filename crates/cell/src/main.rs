@@ -1,7 +1,8 @@
 //! `crosswind-cell`: one cell of an experiment, JSON in, JSON lines and Arrow out. See `docs/cell-protocol.md`.
 
 use crosswind_cell::{
-    Catalogue, Cell, CellError, ErrorKind, Event, check_cells, network, peer, run_cell, write_last_event, write_line,
+    Catalogue, Cell, CellError, ErrorKind, Event, check_cells, network, peer, run_cell, spawn, write_last_event,
+    write_line,
 };
 use crosswind_host::{Backend, guest, open_files, privilege, probe, program};
 use nix::errno::Errno;
@@ -114,7 +115,7 @@ fn print(value: &impl Serialize) -> Result<(), CellError> {
 
 /// Ends the process when nobody reads its events any more: the caller was killed, and nobody needs the result.
 fn end_with_the_reader() -> Result<(), CellError> {
-    start_thread("reader", || {
+    spawn("reader", || {
         let output = std::io::stdout();
         let mut watched = [PollFd::new(output.as_fd(), PollFlags::empty())];
         // A pipe without a reader is an error to poll; a file or a terminal never is.
@@ -128,6 +129,7 @@ fn end_with_the_reader() -> Result<(), CellError> {
             }
         }
     })
+    .map(drop)
 }
 
 /// Ends the process on SIGINT and SIGTERM. Nothing has to be cleaned up: everything made ends with the process.
@@ -138,19 +140,12 @@ fn end_on_signals() -> Result<(), CellError> {
     signals
         .thread_block()
         .map_err(|cause| CellError::new(ErrorKind::Host, format!("cannot handle signals: {cause}")))?;
-    start_thread("signals", move || {
+    spawn("signals", move || {
         if let Ok(signal) = signals.wait() {
             let error = CellError::new(ErrorKind::Interrupted, format!("ended by {signal}"));
             write_last_event(&Event::from(&error));
             exit(error.exit_status().into());
         }
     })
-}
-
-fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CellError> {
-    std::thread::Builder::new()
-        .name(name.into())
-        .spawn(work)
-        .map(|_| ())
-        .map_err(|cause| CellError::new(ErrorKind::Host, format!("cannot start a thread: {cause}")))
+    .map(drop)
 }

@@ -219,7 +219,7 @@ fn pieces(
         let known = is_known.then(|| page(attribution, began, ended, objects));
         return Some(known.unwrap_or_else(|| attribution.exchange(None, began, ended)));
     }
-    let mut trail = Vec::new();
+    let mut intervals = Vec::new();
     let transit = |side: Side, written, received, bytes| match sample.client_port {
         Some(client_port) => attribution.transit(MessageTransit {
             side,
@@ -235,35 +235,35 @@ fn pieces(
     };
     if let Some(setup) = sample.setup.filter(|_| traffic.opens) {
         let opened = setup.began.map_or(began, |asked| asked + Duration::from_nanos(setup.total_ns));
-        trail = set_up(attribution, sample.client_port, setup, opened);
+        intervals = set_up(attribution, sample.client_port, setup, opened);
         // A server may begin to send before the client knows of the connection, or has to be asked first.
-        trail.retain(|it| it.from < began);
-        if let Some(last) = trail.last_mut() {
+        intervals.retain(|it| it.from < began);
+        if let Some(last) = intervals.last_mut() {
             last.to = last.to.min(began);
         }
         if opened < began {
-            trail.extend(transit(Side::Forward, opened, began, 1));
+            intervals.extend(transit(Side::Forward, opened, began, 1));
             // A client that counts for a time begins with the first message: on its way since the request was there, or
             // since the beginning without one.
             let is_answer = |part| matches!(part, DelayCause::ServerHost | DelayCause::Unknown);
-            let asked = trail.pop_if(|it| traffic.timed == Some(Side::Reverse) && is_answer(it.part));
+            let asked = intervals.pop_if(|it| traffic.timed == Some(Side::Reverse) && is_answer(it.part));
             if let Some(asked) = asked {
-                trail.extend(transit(Side::Reverse, asked.from, began, 1));
+                intervals.extend(transit(Side::Reverse, asked.from, began, 1));
             }
         }
     }
     match (traffic.one_way, sample.server_received, sample.server_sent) {
-        (Some(side), ..) => trail.extend(transit(side, began, ended, sample.received_bytes)),
+        (Some(side), ..) => intervals.extend(transit(side, began, ended, sample.received_bytes)),
         (None, Some(received), Some(sent)) if began <= received && received <= sent && sent <= ended => {
-            trail.extend(transit(Side::Forward, began, received, sample.sent_bytes));
+            intervals.extend(transit(Side::Forward, began, received, sample.sent_bytes));
             if received < sent {
-                trail.push(piece(received, sent, DelayCause::ServerHost, Place::Server));
+                intervals.push(piece(received, sent, DelayCause::ServerHost, Place::Server));
             }
-            trail.extend(transit(Side::Reverse, sent, ended, sample.received_bytes));
+            intervals.extend(transit(Side::Reverse, sent, ended, sample.received_bytes));
         }
-        _ => trail.extend(attribution.exchange(sample.client_port, began, ended)),
+        _ => intervals.extend(attribution.exchange(sample.client_port, began, ended)),
     }
-    Some(trail)
+    Some(intervals)
 }
 
 /// A page's intervals: back from the last object to the one its request waited for, and so on to the document and its

@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_ipc::reader::FileReader;
 use crosswind_ledger::{
-    Capture, CaptureOptions, Headers, LedgerError, PacketRecord, PacketTable, Recorder, SinkReport, Verdict, Wanted,
+    Capture, CaptureOptions, Headers, LedgerError, PacketRecord, PacketTable, Recorder, SinkReport, Wanted,
 };
 use crosswind_path::Side;
 use crosswind_units::Instant;

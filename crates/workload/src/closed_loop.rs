@@ -2,9 +2,8 @@
 
 use crate::Sample;
 use crate::client::{Client, exchange};
-use crate::exchange::{Exchange, Trace};
+use crate::exchange::{Exchange, Positions};
 use crate::message;
-use crosswind_ledger::Position;
 use crosswind_transport::driver::Bound;
 use crosswind_transport::{Connection, Purpose, Stream, TransportError};
 use schemars::JsonSchema;
@@ -26,9 +25,6 @@ struct Kept {
     connection: Box<dyn Connection>,
     stream: Option<Stream>,
 }
-
-/// A message's and its reply's.
-type Positions = [Option<Position>; 2];
 
 struct ClosedLoop<'a> {
     client: &'a Client<'a>,
@@ -98,18 +94,11 @@ impl ClosedLoop<'_> {
         sample.sent_bytes = self.message.len() as u64;
         let result = self.send_and_receive(&mut open).await;
         let after = clock.now();
-        let result = result.and_then(|(length, positions)| {
-            sample.received = Some(after);
-            sample.positions = positions;
-            sample.received_bytes = length as u64;
-            if self.reply[..length] == self.expected[..] { Ok(()) } else { Err(message::changed()) }
-        });
-        let ok = result.is_ok();
-        sample.failed = (!ok).then_some(after);
-        client.context.progress.exchange_done(ok.then(|| (after - before).as_nanos()));
-        let mut exchange = Exchange::new(sample, result);
         let client_port = open.connection.client_port();
-        exchange.trace = Some(Trace { client_port, not_before: before, tag: Some(message::read(&self.message)) });
+        let is_expected = |length: usize| self.reply[..length] == self.expected[..];
+        let exchange = Exchange::replied(sample, &self.message, client_port, after, result, is_expected);
+        let ok = exchange.error.is_none();
+        client.context.progress.exchange_done(ok.then(|| (after - before).as_nanos()));
         self.keep_or_end(open, ok).await;
         exchange
     }

@@ -1,9 +1,14 @@
 //! An exchange as its client leaves it: with its error, if it failed, and a key to the server's observations.
 
+use crate::message;
 use crate::{PageObject, Sample};
+use crosswind_ledger::Position;
 use crosswind_transport::{Outcome, TransportError};
 use crosswind_units::Instant;
 use std::collections::HashMap;
+
+/// A message's and its reply's.
+pub type Positions = [Option<Position>; 2];
 
 /// One exchange, as its client knows it.
 #[derive(Debug)]
@@ -36,6 +41,26 @@ impl Exchange {
             Err(error) => exchange.fail(error),
         }
         exchange
+    }
+
+    /// An exchange of `message`, sent by `sample`, and what was received by `now`: a reply's length, and where both are.
+    pub fn replied(
+        mut sample: Sample,
+        message: &[u8],
+        client_port: u16,
+        now: Instant,
+        received: Result<(usize, Positions), TransportError>,
+        is_expected: impl FnOnce(usize) -> bool,
+    ) -> Self {
+        let not_before = sample.sent.unwrap_or(now);
+        let result = received.and_then(|(length, positions)| {
+            sample.received = Some(now);
+            (sample.positions, sample.received_bytes) = (positions, length as u64);
+            if is_expected(length) { Ok(()) } else { Err(message::changed()) }
+        });
+        sample.failed = result.is_err().then_some(now);
+        let trace = Some(Trace { client_port, not_before, tag: Some(message::read(message)) });
+        Self { trace, ..Self::new(sample, result) }
     }
 
     /// Makes it a failed exchange, whatever its outcome was before.

@@ -5,8 +5,7 @@
 //! stream of its own (HTTP), each exchange is one task.
 
 use crate::client::{Client, exchange};
-use crate::exchange::{Exchange, Trace};
-use crate::message;
+use crate::exchange::Exchange;
 use crate::pace::Pace;
 use crate::schedule::{Due, Schedule};
 use crate::timed_streams::{self, TimedStream};
@@ -110,22 +109,15 @@ async fn request(client: &Client<'_>, schedule: Schedule, connection: &dyn Conne
         })
         .await;
     let after = clock.now();
-    let mut sample = Sample {
+    let sample = Sample {
         intended: Some(schedule.start + due.after),
         sent: Some(before),
         sent_bytes: schedule.size as u64,
         ..due.sample()
     };
-    let result = result.and_then(|(length, positions)| {
-        sample.received = Some(after);
-        sample.positions = positions;
-        sample.received_bytes = length as u64;
-        if reply[..length] == message[..] { Ok(()) } else { Err(message::changed()) }
-    });
-    sample.failed = result.is_err().then_some(after);
-    client.context.progress.exchange_done(result.is_ok().then(|| (after - before).as_nanos()));
-    let mut exchange = Exchange::new(sample, result);
-    let tag = Some(message::read(&message));
-    exchange.trace = Some(Trace { client_port: connection.client_port(), not_before: before, tag });
+    let is_expected = |length: usize| reply[..length] == message[..];
+    let exchange = Exchange::replied(sample, &message, connection.client_port(), after, result, is_expected);
+    let is_done = exchange.error.is_none();
+    client.context.progress.exchange_done(is_done.then(|| (after - before).as_nanos()));
     exchange
 }

@@ -2,7 +2,7 @@
 
 use super::client::RemoteServer;
 use crate::table::UnfinishedFile;
-use crate::{Cell, CellError};
+use crate::{Cell, CellError, spawn};
 use crosswind_host::PacketSocket;
 use crosswind_ledger::{Capture, CaptureOptions, Headers, LedgerError};
 use crosswind_units::Instant;
@@ -46,10 +46,7 @@ impl Running {
         let socket = PacketSocket::open()?;
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
-        let thread = std::thread::Builder::new()
-            .name("capture".into())
-            .spawn(move || capture(&socket, file, filter, host, &over))
-            .map_err(|cause| CellError::no_thread(&cause))?;
+        let thread = spawn("capture", move || capture(&socket, file, filter, host, &over))?;
         Ok(Self { is_over, thread })
     }
 

@@ -6,7 +6,7 @@ use super::messages::{FromClient, FromServer};
 use super::serve::{Limits, Session};
 use super::token::{End, Token};
 use super::unauthenticated::{LOG_WINDOW, Unauthenticated};
-use crate::{CellError, ErrorKind};
+use crate::{CellError, ErrorKind, spawn};
 use crosswind_host::sysctl;
 use crosswind_transport::Resumption;
 use crosswind_transport::security::Security;
@@ -67,15 +67,12 @@ pub fn listen(text: &str) -> Result<(), CellError> {
     try_data_port(wanted.address, wanted.data_port)?;
     let address = listener.local_addr().map_err(|e| cannot_listen(wanted.address, &e))?;
     let counting = Arc::clone(&host);
-    std::thread::Builder::new()
-        .name("log".into())
-        .spawn(move || {
-            loop {
-                std::thread::sleep(LOG_WINDOW);
-                counting.events.say_left_out();
-            }
-        })
-        .map_err(|e| CellError::no_thread(&e))?;
+    spawn("log", move || {
+        loop {
+            std::thread::sleep(LOG_WINDOW);
+            counting.events.say_left_out();
+        }
+    })?;
     host.events.say(&ListenEvent::Listening { address, data_port: wanted.data_port });
     loop {
         // A vanished client, or no descriptors: the next one may fare better.
@@ -90,13 +87,10 @@ pub fn listen(text: &str) -> Result<(), CellError> {
             let _ = oldest.shutdown(Shutdown::Both);
         }
         let receiving = Arc::clone(&host);
-        let started = std::thread::Builder::new()
-            .name("client".into())
-            .spawn(move || receiving.receive_client(socket, peer, number));
         // At a process limit: the next one may fare better, too.
-        if let Err(cause) = started {
+        if let Err(error) = spawn("client", move || receiving.receive_client(socket, peer, number)) {
             host.unauthenticated().remove(number);
-            host.events.say_refused(peer, format!("cannot start a thread: {cause}"));
+            host.events.say_refused(peer, error.message);
             std::thread::sleep(LOOK_INTERVAL);
         }
     }

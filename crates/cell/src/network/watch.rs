@@ -8,7 +8,7 @@
 use super::client::{NetworkReport, RemoteServer};
 use super::clocks::own_clock;
 use crate::event::{write_last_event, write_line};
-use crate::{Cell, CellError, ErrorKind, Event};
+use crate::{Cell, CellError, ErrorKind, Event, spawn};
 use crosswind_transport::{Driver, Features, Outcome, Purpose, Receiver, Sender, Settings, Streams, TransportError};
 use crosswind_workload::serving::FOREVER;
 use crosswind_workload::{NUMBERED_BYTES, number};
@@ -132,7 +132,7 @@ fn watch_control(far: Arc<RemoteServer>, over: Arc<AtomicBool>) -> Result<std::t
             std::thread::park_timeout(CHECK_INTERVAL);
         }
     };
-    std::thread::Builder::new().name("control".into()).spawn(work).map_err(|e| CellError::no_thread(&e))
+    spawn("control", work)
 }
 
 struct Watch<'a> {

@@ -1,7 +1,7 @@
 //! A client peer's report, event by event: checked against protocol and workload, turned into samples. Without I/O.
 
 use super::events::{
-    ClientEvent, Connected, Lines, ObjectEvent, PeerClockEvent, SampleEvent, Violation, Warnings, check_name, parse,
+    ClientEvent, Connected, Lines, ObjectEvent, PeerClockEvent, SampleEvent, Violation, add_warning, check_name, parse,
 };
 use crate::demand::TrafficPattern;
 use crate::warning::Warning;
@@ -113,7 +113,7 @@ struct Reported {
     samples: BTreeMap<u64, (Sample, Option<String>)>,
     objects: Vec<PageObject>,
     facts: Option<BTreeMap<String, f64>>,
-    warnings: Warnings,
+    warnings: Vec<Warning>,
     notices: VecDeque<Notice>,
 }
 
@@ -127,7 +127,7 @@ impl ClientFollower {
             samples: BTreeMap::new(),
             objects: Vec::new(),
             facts: None,
-            warnings: Warnings::default(),
+            warnings: Vec::new(),
             notices: VecDeque::new(),
         };
         Self { lines: Lines::default(), reported }
@@ -174,7 +174,7 @@ impl Reported {
                 self.notices.push_back(Notice::Failed { message, hint });
                 Ok(())
             }
-            ClientEvent::Warning { message } => self.warnings.add(message),
+            ClientEvent::Warning { message } => add_warning(&mut self.warnings, message),
             _ if self.ready.is_none() => Err("the first event is not \"ready\"".into()),
             ClientEvent::Connected(connected) => self.handle_connected(connected),
             ClientEvent::Sample(sample) => self.handle_sample(now, sample),
@@ -353,7 +353,7 @@ impl Reported {
             objects: self.objects,
             first_errors,
             facts,
-            warnings: self.warnings.into_all(),
+            warnings: self.warnings,
         })
     }
 }

@@ -183,29 +183,13 @@ impl Lines {
     }
 }
 
-/// A peer's notes for readers of the result.
-#[derive(Debug, Default)]
-pub struct Warnings(Vec<Warning>);
-
-impl Warnings {
-    /// Takes one more; an error means too many.
-    pub fn add(&mut self, message: String) -> Result<(), String> {
-        if self.0.len() == MAX_WARNINGS {
-            return Err(format!("there are more than {MAX_WARNINGS} warnings"));
-        }
-        self.0.push(Warning::peer(message));
-        Ok(())
+/// Takes a peer's note for readers of the result; an error means too many.
+pub fn add_warning(warnings: &mut Vec<Warning>, message: String) -> Result<(), String> {
+    if warnings.len() == MAX_WARNINGS {
+        return Err(format!("there are more than {MAX_WARNINGS} warnings"));
     }
-
-    /// In order of arrival.
-    pub fn all(&self) -> &[Warning] {
-        &self.0
-    }
-
-    /// Likewise, to be kept.
-    pub fn into_all(self) -> Vec<Warning> {
-        self.0
-    }
+    warnings.push(Warning::peer(message));
+    Ok(())
 }
 
 /// An error unless an event's `name` under a key can be shown.

@@ -1,6 +1,6 @@
 //! A server peer's report. Without I/O.
 
-use super::events::{Lines, ServerEvent, Violation, Warnings, check_name, parse};
+use super::events::{Lines, ServerEvent, Violation, add_warning, check_name, parse};
 use crate::warning::Warning;
 
 /// A followed server.
@@ -13,7 +13,7 @@ pub struct ServerFollower {
 #[derive(Debug, Default)]
 struct Reported {
     implementation: Option<String>,
-    warnings: Warnings,
+    warnings: Vec<Warning>,
     failed: Option<(String, Option<String>)>,
 }
 
@@ -36,7 +36,7 @@ impl ServerFollower {
 
     /// Notes for readers of the result.
     pub fn warnings(&self) -> &[Warning] {
-        self.reported.warnings.all()
+        &self.reported.warnings
     }
 }
 
@@ -50,7 +50,7 @@ impl Reported {
                 check_name("implementation", &implementation)?;
                 self.implementation = Some(implementation);
             }
-            ServerEvent::Warning { message } => self.warnings.add(message)?,
+            ServerEvent::Warning { message } => add_warning(&mut self.warnings, message)?,
             ServerEvent::Error { message, hint } => self.failed = Some((message, hint)),
         }
         Ok(())
