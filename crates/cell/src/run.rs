@@ -367,7 +367,7 @@ fn write_tables(
 
 /// A running workload.
 struct Run<'a> {
-    /// What the flows beside it have as well.
+    /// Shared with the flows beside it.
     flows: FlowContext<'a>,
     records: &'a Records,
 }

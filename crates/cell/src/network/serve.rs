@@ -234,7 +234,7 @@ impl Session<'_> {
     }
 }
 
-/// A file that disappears with its last descriptor.
+/// A file without a name, gone with its last descriptor.
 fn nameless_file() -> Result<File, CellError> {
     let directory = std::env::temp_dir();
     let flags = OFlag::O_TMPFILE | OFlag::O_RDWR | OFlag::O_CLOEXEC;

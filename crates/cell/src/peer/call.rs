@@ -1,4 +1,4 @@
-//! A client that sends messages and checks the replies.
+//! A client: sends messages and checks the replies.
 
 use super::ends::{CHUNK, has_boundaries, host_error, print, read, settings};
 use crate::CellError;

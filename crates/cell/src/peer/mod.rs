@@ -1,4 +1,4 @@
-//! The transports alone, on this machine's own addresses: an echo server, and a client that checks replies. For testing
+//! The transports alone, on this machine's own addresses: an echo server, and a client with checked replies. For testing
 //! third-party programs against ours.
 
 mod call;

@@ -54,7 +54,7 @@ pub(crate) async fn close(connection: &Connection) {
     tokio::time::sleep(Duration::from_millis(2)).await;
 }
 
-/// Servers and clients of echoed messages, on streams and in datagrams, over this module's `accept`, `close`, `endpoint` and
+/// Servers and clients for echoed messages, on streams and in datagrams, over this module's `accept`, `close`, `endpoint` and
 /// `connect`; the last two may take a protocol.
 macro_rules! echoes {
     ($($protocol:expr)?) => {

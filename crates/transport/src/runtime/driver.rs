@@ -101,7 +101,7 @@ impl Bound {
     }
 }
 
-/// The output of a future with blocking calls only.
+/// A future's output, with blocking calls only.
 fn poll_to_end<F: Future>(work: F) -> F::Output {
     let mut work = pin!(work);
     let mut context = Context::from_waker(Waker::noop());

@@ -122,7 +122,7 @@ impl Drop for WaitingTask<'_> {
     }
 }
 
-/// Also after a panic of another thread.
+/// Also after another thread's panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
