@@ -71,7 +71,7 @@ def passes(case: Case, *, runs: int = RUNS, seed: int = 1) -> float:
             _side(costs, case, rng, apart=case.kind == "unpaired", number=at)
             for at, costs in enumerate((reference, other))
         ]
-        number = OfEffect(ratio(*sides), 1.0, Range(None, 1 + margin), math.log)
+        number = OfEffect(ratio(*sides), Range(None, 1 + margin), math.log)
         found += number.shows(yes=True, alpha=0.05)
     return found / runs
 

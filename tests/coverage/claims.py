@@ -69,7 +69,7 @@ def wrong_claims(world: World, beside: str, size: Size, *, runs: int, seed: int)
         if effect.error > 0:
             found.t_larger += float(special.stdtr(size.units - 1, effect.value / effect.error)) < LEVEL
             found.t_smaller += float(special.stdtr(size.units - 1, -effect.value / effect.error)) < LEVEL
-        made = significance(effect, 0.0, size=1.0)
+        made = significance(effect, 0.0)
         if made is None:
             continue
         found.smaller += made.above < LEVEL and not (made.of_most and above > 0.5)

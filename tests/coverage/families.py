@@ -25,7 +25,7 @@ def false_alarms(world: World, size: Size, *, families: int, seed: int, shared: 
     alarms = 0
     for _ in range(families):
         cells = _family(rng, world, size, shared=shared)
-        found = [two_sided_p(difference(cells[0], other), size=1.0) for other in cells[1:]]
+        found = [two_sided_p(difference(cells[0], other)) for other in cells[1:]]
         known = [p for p in found if p is not None]
         alarms += any(p < ALPHA for p in benjamini_hochberg(known))
     return alarms / families

@@ -114,10 +114,10 @@ def _compared(reference: Side, other: Side, q: float) -> Interval:
 def _equivalence(reference: Side, other: Side) -> float | None:
     """The p-value of two one-sided tests; None where not even a sign test could show anything."""
     effect = ratio(reference, other)
-    if is_sign_test(effect, size=1.0) and effect.units < repetitions_in_a_row(0.05):
+    if is_sign_test(effect) and effect.units < repetitions_in_a_row(0.05):
         return None
     within = range_of("same", MARGIN, is_ratio=True)
-    p = OfEffect(effect, 1.0, within, math.log).p(yes=True)
+    p = OfEffect(effect, within, math.log).p(yes=True)
     return None if p is None else p / 2
 
 

@@ -177,12 +177,12 @@ def _of_two(cell: CellData, other: CellData, number: Number) -> Outcomes:
             return Outcomes()
         if reference.is_share:
             effect, size = difference(reference, second), float(reference.units.values.mean())
-            claims = [OfEffect(effect, 1.0, Range(None, high)) for high in (0.0, size / 2)]
+            claims = [OfEffect(effect, Range(None, high)) for high in (0.0, size / 2)]
         else:
             compared = compared_statistic(statistic)
             larger = replace(second, units=_times(second.units, (1 + MARGIN) * (1 + ROUNDED)))
             effects = [ratio(reference, side, compared) for side in (larger, second)]
-            claims = [OfEffect(effect, 1.0, Range(None, 1 + MARGIN), math.log) for effect in effects]
+            claims = [OfEffect(effect, Range(None, 1 + MARGIN), math.log) for effect in effects]
     except TooFewSamples:
         return Outcomes()
     wrong, equal = (claim.shows(yes=True, alpha=0.05) for claim in claims)

@@ -89,7 +89,7 @@ class _Drawn:
         reference, *others = self.cells(len(asked) + 1)
         first = self.side(reference)
         return [
-            OfEffect(ratio(first, self.side(factor * other)), 1.0, wanted, log)
+            OfEffect(ratio(first, self.side(factor * other)), wanted, log)
             for other, (wanted, factor) in zip(others, asked, strict=True)
         ]
 
@@ -110,7 +110,7 @@ class _Drawn:
 def _sure() -> OfEffect:
     """A yes that is exact."""
     one = Side(Repetitions.of([1.0]), exact=True)
-    return OfEffect(ratio(one, one), 1.0, Range(0.5, 2.0), log)
+    return OfEffect(ratio(one, one), Range(0.5, 2.0), log)
 
 
 def _of_questions(drawn: _Drawn, family: Family) -> tuple[bool, bool]:

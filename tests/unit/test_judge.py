@@ -43,11 +43,11 @@ def side(values: Sequence[float] | np.ndarray, first: int = 0, design: Design = 
 
 def apart(a: Side, b: Side, wanted: Range) -> OfEffect:
     """The difference of two cells, of some ten."""
-    return OfEffect(difference(a, b), 10.0, wanted)
+    return OfEffect(difference(a, b), wanted)
 
 
 def times(a: Side, b: Side, wanted: Range) -> OfEffect:
-    return OfEffect(ratio(a, b), 1.0, wanted, lambda bound: log(max(bound, float_info.min)))
+    return OfEffect(ratio(a, b), wanted, lambda bound: log(max(bound, float_info.min)))
 
 
 def p_of(number: Number) -> tuple[float | None, float | None]:
@@ -168,7 +168,7 @@ def test_a_single_pair_and_unpaired_constants_prove_nothing() -> None:
         assert not number.is_testable
         assert p_of(number) == (None, None)
         assert not any(number.shows(yes=yes, alpha=0.05) for yes in (True, False))
-    assert OfEffect(None, 1.0, SAME).needed(yes=None, alpha=0.05) is None
+    assert OfEffect(None, SAME).needed(yes=None, alpha=0.05) is None
 
 
 def test_what_most_repetitions_do_shows_no_absence() -> None:
@@ -374,8 +374,8 @@ def test_pairs_on_the_side_of_no_effect_do_not_say_how_many_show_one() -> None:
     slower = replace(few, units=Repetitions.of(np.where(np.arange(30) < 3, 40.0, 10.0)))
     number = apart(few, slower, Range(None, 1.0))
     assert number.effect is not None
-    assert agreeing_at(number.effect, 1.0, size=10) == agreeing_at(number.effect, 0.0, size=10) == 3
-    assert agreeing_at(number.effect, -1.0, size=10) == 0
+    assert agreeing_at(number.effect, 1.0) == agreeing_at(number.effect, 0.0) == 3
+    assert agreeing_at(number.effect, -1.0) == 0
     shown = number.effect.repetitions_to_show(1.0, above=True, alpha=0.025)
     assert shown is not None
     assert number.needed(yes=False, alpha=0.05) == max(150, shown)
@@ -419,6 +419,6 @@ def test_a_place_is_on_the_scale_of_the_effect() -> None:
     """An exponent of 0.5 from 1 to 16 is four times as much."""
     place: Callable[[float], float] = lambda bound: bound * log(16)  # noqa: E731
     values = 10 + np.arange(8) / 8
-    number = OfEffect(ratio(side(values), side(4 * values)), 1.0, Range(0.4, 0.6), place)
+    number = OfEffect(ratio(side(values), side(4 * values)), Range(0.4, 0.6), place)
     assert p_of(number) == (2 / 256, 1.0)
     assert exp(place(0.5)) == pytest.approx(4)

@@ -19,7 +19,7 @@ from crosswind.stats.differences import Side, difference
 from crosswind.stats.effect import ComparedStatistic
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.repetitions import RepetitionKey
-from crosswind.stats.significance import size_of, two_sided_p
+from crosswind.stats.significance import two_sided_p
 
 ALLOWED = 0.07
 """Share of families that may alarm: the level of 5 %, and what the tests of few repetitions may add."""
@@ -154,7 +154,7 @@ def _p_values(family: Sequence[Side], statistic: ComparedStatistic) -> Iterator[
     first, *others = family
     for other in others:
         try:
-            p = two_sided_p(difference(first, other, statistic), size=size_of(first, other))
+            p = two_sided_p(difference(first, other, statistic))
         except TooFewSamples:
             continue
         if p is not None:

@@ -2,27 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import MEAN, LevelComparison, LevelPair, StatisticComparison
-from crosswind.catalog.metrics import METRICS, STATISTICS
+from crosswind.catalog.metrics import METRICS, SHARE_STATISTIC, STATISTICS
 from crosswind.decisions.families import ALPHA, LEVELS
 from crosswind.decisions.judge import adjust_exploratory
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.differences import Side, difference, pairs_of, ratio
-from crosswind.stats.effect import PAIRED, ComparedStatistic, Effect, estimate_of, is_constant
+from crosswind.stats.effect import PAIRED, ComparedStatistic, Effect, estimate_of
 from crosswind.stats.estimate import Interval, TooFewSamples, estimated, exactly, refused
 from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
-from crosswind.stats.significance import (
-    counts_of,
-    effect_estimate,
-    is_sign_test,
-    size_of,
-    two_sided_p,
-    without_rounding,
-)
+from crosswind.stats.significance import counts_of, effect_estimate, is_sign_test, two_sided_p
 
 STATISTICS_BESIDE = ("median",)
 """Statistics by which levels are compared beside the mean where nobody asks for others."""
@@ -46,6 +41,8 @@ def compare_levels(
 
 def compared_statistic(name: str) -> ComparedStatistic:
     """A statistic by the name that results have, as comparisons take it."""
+    if name == SHARE_STATISTIC:
+        return "mean"
     statistic = STATISTICS[name]
     if statistic.quantile is not None:
         return statistic.quantile
@@ -69,9 +66,60 @@ def level_pair(factor: str, reference: CellData, other: CellData) -> LevelPair:
     )
 
 
-def mean_difference(reference: Side, other: Side, *, level: float) -> Interval:
-    """The difference of two cells in the mean, the other's less the reference's, as far as their design supports it."""
-    return _by_statistic(reference, other, MEAN, level)[1].difference
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Two cells compared in a statistic.
+
+    Attributes: effect: the other's less the reference's, or their ratio; None where `reason` says why. n: values.
+    """
+
+    effect: Effect | None
+    reason: str
+    n: int
+    level: float
+
+    @cached_property
+    def estimate(self) -> Interval:
+        """The effect with its interval; the median of the pairs where only a sign test judges it."""
+        if self.effect is None:
+            return refused(self.reason, n=self.n, level=self.level)
+        return effect_estimate(self.effect, level=self.level)
+
+    @property
+    def of_statistic(self) -> Interval:
+        """The statistic's effect, with an interval if its design supports one, or if all pairs are equal."""
+        if self.effect is None or self.effect.is_constant:
+            return self.estimate
+        return estimate_of(self.effect, level=self.level)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same in every repetition."""
+        return self.effect is not None and self.effect.is_constant
+
+    @property
+    def of_most(self) -> bool:
+        """Whether claims are about most repetitions."""
+        return self.effect is not None and is_sign_test(self.effect)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Pairs with a smaller, and with a larger other."""
+        return (0, 0) if self.effect is None else counts_of(self.effect)
+
+    @property
+    def pairs(self) -> int:
+        """Compared repetitions."""
+        return 0 if self.effect is None else self.effect.units
+
+
+def compared(reference: Side, other: Side, name: str, *, is_ratio: bool = False, level: float) -> Compared:
+    """Compares two cells in a statistic: levels, a question's cases and two runs alike."""
+    n = reference.units.n + other.units.n
+    try:
+        return Compared((ratio if is_ratio else difference)(reference, other, compared_statistic(name)), "", n, level)
+    except TooFewSamples as error:
+        return Compared(None, error.message, n, level)
 
 
 def pairs_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, CellData, CellData]]:
@@ -114,8 +162,8 @@ def _compare(
         **dict(level_pair(factor, reference, other)),
         metric=name,
         unit=metric.unit.name,
-        paired=made is not None and made.how == PAIRED,
-        pairs=0 if made is None else made.units,
+        paired=made.effect is not None and made.effect.how == PAIRED,
+        pairs=made.pairs,
         shift=estimated(lambda: _shift(*sides, level), n=n, level=level),
         cliffs_delta=estimated(lambda: _delta(*sides, level), n=n, level=level),
         statistics={name_beside: _by_statistic(*sides, name_beside, level)[1] for name_beside in others},
@@ -123,36 +171,19 @@ def _compare(
     )
 
 
-def _by_statistic(reference: Side, other: Side, name: str, level: float) -> tuple[Effect | None, StatisticComparison]:
-    """The difference of two cells in a statistic, as far as there is one, and what the result has of it."""
-    statistic, n = compared_statistic(name), reference.units.n + other.units.n
-    size = size_of(reference, other)
-    made: Effect | None = None
-    try:
-        made = without_rounding(difference(reference, other, statistic), size=size)
-        effect = _shown(made, size, level)
-    except TooFewSamples as error:
-        effect = refused(error.message, n=n, level=level)
-
-    of_most = made is not None and is_sign_test(made, size=size)
-    below, above = counts_of(made, size=size) if made is not None and of_most else (None, None)
-
+def _by_statistic(reference: Side, other: Side, name: str, level: float) -> tuple[Compared, StatisticComparison]:
+    """The difference of two cells in a statistic, and the result's form."""
+    made = compared(reference, other, name, level=level)
+    below, above = made.counts if made.of_most else (None, None)
     return made, StatisticComparison(
-        difference=effect,
-        ratio=estimated(lambda: _shown(ratio(reference, other, statistic), 1.0, level), n=n, level=level),
-        p=None if made is None else two_sided_p(made, size=size),
+        difference=made.of_statistic,
+        ratio=compared(reference, other, name, is_ratio=True, level=level).of_statistic,
+        p=None if made.effect is None else two_sided_p(made.effect),
         p_adjusted=None,
-        verdict=_exact_verdict(effect) if effect.is_exact else _untested_verdict(made),
+        verdict=_exact_verdict(made.of_statistic) if made.of_statistic.is_exact else _untested_verdict(made.effect),
         below=below,
         above=above,
     )
-
-
-def _shown(effect: Effect, size: float, level: float) -> Interval:
-    """An effect of the statistic, with an interval where its design supports one or it is the same in every pair."""
-    if is_constant(effect, size=size):
-        return effect_estimate(effect, size=size, level=level)
-    return estimate_of(effect, level=level)
 
 
 def _shift(reference: Side, other: Side, level: float) -> Interval:

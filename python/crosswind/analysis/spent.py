@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.comparisons import level_pair, mean_difference, pairs_of_levels
+from crosswind.analysis.comparisons import compared, level_pair, pairs_of_levels
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.result import PartOfDifference, SpentDifference
+from crosswind.analysis.result import MEAN, PartOfDifference, SpentDifference
 from crosswind.analysis.samples import repetition_key
 from crosswind.catalog import SpentGroup
 from crosswind.catalog.metrics import METRICS
@@ -53,7 +53,7 @@ def part_side(cell: CellData, part: str) -> Side:
 
 def _difference(factor: str, reference: CellData, other: CellData, *, level: float) -> SpentDifference:
     def of(metric: str) -> Interval:
-        return mean_difference(reference.side(metric), other.side(metric), level=level)
+        return compared(reference.side(metric), other.side(metric), MEAN, level=level).of_statistic
 
     groups = [group for group in GROUPS if any(cell.samples[group.metric].values.any() for cell in (reference, other))]
     made = {group.name: PartOfDifference(group=group.name, difference=of(group.metric)) for group in groups}
@@ -73,7 +73,8 @@ def _with_part(
     if len(group.parts) == 1:
         return made
     part_differences = {
-        part: mean_difference(part_side(reference, part), part_side(other, part), level=level) for part in group.parts
+        part: compared(part_side(reference, part), part_side(other, part), MEAN, level=level).of_statistic
+        for part in group.parts
     }
     largest = max(part_differences, key=lambda part: _size(part_differences[part]))
     return made.model_copy(update={"part": largest, "part_difference": part_differences[largest]})

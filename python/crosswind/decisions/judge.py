@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 from crosswind.decisions.families import ALPHA, Correction, Exploration, Family
 from crosswind.decisions.statement import Range, Verdict
 from crosswind.stats.design import MIN_UNITS, Tail
-from crosswind.stats.effect import Effect, is_constant
+from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import EXACT, Interval
 from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
 from crosswind.stats.multiplicity import benjamini_hochberg, holm
@@ -51,12 +51,10 @@ class Number(Protocol):
 class OfEffect:
     """An effect between two cells, on a statement's scale.
 
-    Attributes: effect: if any. size: the two numbers', in the effect's unit; 1 for a ratio. place: from a bound to its
-        place on the effect's scale, as the logarithm of a ratio.
+    Attributes: effect: if any. place: from a bound to its place on the effect's scale, as the logarithm of a ratio.
     """
 
     effect: Effect | None
-    size: float
     range: Range
     place: Callable[[float], float] = field(default=lambda bound: bound)
 
@@ -91,7 +89,7 @@ class OfEffect:
         if self.effect is None:
             return None
         effect = self.effect
-        made = [None if at is None else significance(effect, at, size=self.size) for at in self._places]
+        made = [None if at is None else significance(effect, at) for at in self._places]
         if any(sides is None and at is not None for sides, at in zip(made, self._places, strict=True)):
             return None
         return made[0], made[1]
@@ -118,7 +116,7 @@ class OfEffect:
             return None
         if effect.units < 2:
             return max(effect.needed or 0, MIN_UNITS)
-        if is_sign_test(effect, size=self.size) and not self._is_of_absence(yes=yes):
+        if is_sign_test(effect) and not self._is_of_absence(yes=yes):
             return self._of_most(effect, places, yes=yes, alpha=alpha)
         return self._by_limits(effect, places, 0 if effect.is_bounded else effect.needed or 0, alpha=alpha / 2)
 
@@ -144,11 +142,11 @@ class OfEffect:
         return (low is None or low < value) and (high is None or value < high)
 
     def _of_most(self, effect: Effect, places: Iterable[float], *, yes: bool | None, alpha: float) -> int | None:
-        constant = is_constant(effect, size=self.size)
+        constant = effect.is_constant
         # Just at an end neither claim is ever shown.
         if constant and yes is not None and self.p(yes=yes) == 1:
             return None
-        agreeing = min(agreeing_at(effect, place, size=self.size) for place in places)
+        agreeing = min(agreeing_at(effect, place) for place in places)
         repetitions = repetitions_of_most(agreeing, effect.units, p=alpha / 2)
         if constant:
             return repetitions

@@ -6,7 +6,7 @@ A run's plan stores a study's questions, a document's statements and thresholds 
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -116,6 +116,11 @@ class Stored(BaseModel):
 
     # Deferred: a study reads these declarations long before anything is judged.
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+    def shared_with(self, model: type[BaseModel], *, but: Collection[str] = ()) -> dict[str, Any]:
+        """Its values for the fields of another model."""
+        shared = type(self).model_fields.keys() & model.model_fields.keys()
+        return {name: getattr(self, name) for name in shared.difference(but)}
 
 
 class ComparedLevel(Stored):

@@ -26,7 +26,7 @@ from crosswind.stats.design import (
     trimmed_mean_shortage,
     unpaired_shortage,
 )
-from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, ComparedStatistic, Effect, is_constant
+from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, ComparedStatistic, Effect
 from crosswind.stats.estimate import EXACT, TooFewSamples
 from crosswind.stats.linearised import NO_SPREAD, Linearised, mean_of
 from crosswind.stats.mean import trimmed_mean_of
@@ -64,7 +64,7 @@ def difference(reference: Side, other: Side, statistic: ComparedStatistic = "mea
     A difference of inconstant shares is never surer than one between independent exchanges.
     """
     effect = _effect(reference, other, statistic, is_ratio=False)
-    if reference.is_share and other.is_share and not is_constant(effect, size=1.0):
+    if reference.is_share and other.is_share and not effect.is_constant:
         return independent_at_best(effect, reference, other)
     return effect
 
@@ -124,6 +124,11 @@ def own_values(units: Repetitions, statistic: ComparedStatistic) -> Array:
 
 
 def _effect(reference: Side, other: Side, statistic: ComparedStatistic, *, is_ratio: bool) -> Effect:
+    size = 1.0 if is_ratio else max(reference.units.largest, other.units.largest)
+    return replace(_unrounded(reference, other, statistic, is_ratio=is_ratio), size=size).without_rounding
+
+
+def _unrounded(reference: Side, other: Side, statistic: ComparedStatistic, *, is_ratio: bool) -> Effect:
     pairs = pairs_of(reference.units, other.units) if not (reference.exact or other.exact) else None
     a, b = reference.units, other.units
     if pairs is not None:

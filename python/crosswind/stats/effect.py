@@ -5,7 +5,7 @@ A positive difference means a larger `other` than `reference`.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -49,6 +49,7 @@ class Effect:
             sufficient repetitions of each, if known.
         chance: its unseen events.
         sides: for two unpaired cells the permuted values. own: for pairs, both cells' statistics by repetition.
+        size: the compared numbers', the scale for rounding; 1 for a ratio.
     """
 
     value: float
@@ -65,6 +66,20 @@ class Effect:
     chance: ChanceOfTwo = field(default=ALL_SEEN, repr=False)
     sides: tuple[Array, Array] | None = field(default=None, repr=False)
     own: Callable[[], tuple[Array, Array]] | None = field(default=None, repr=False)
+    size: float = 1.0
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether it is the same in every one of at least two repetitions, but for rounding."""
+        if self.how not in (PAIRED, CONSTANT) or self.linear is None or self.units < 2:
+            return False
+        return float(np.abs(self.linear.parts).max()) <= ROUNDING * abs(self.size)
+
+    @property
+    def without_rounding(self) -> "Effect":
+        """0 for an effect equal every time within rounding."""
+        every_time = self.how == EXACT or self.is_constant
+        return replace(self, value=0.0) if every_time and abs(self.value) <= ROUNDING * abs(self.size) else self
 
     @cached_property
     def pairs(self) -> tuple[Array, Array] | None:
@@ -241,13 +256,3 @@ def _on_own_scale(effect: Effect, number: float) -> float:
 
 def _shown(effect: Effect, end: float) -> float | None:
     return _on_own_scale(effect, end) if math.isfinite(end) else None
-
-
-def is_constant(effect: Effect, *, size: float) -> bool:
-    """Whether an effect is the same in every one of at least two repetitions, but for rounding.
-
-    Args: size: the two compared numbers' size, in the effect's unit; 1 for a ratio.
-    """
-    if effect.how not in (PAIRED, CONSTANT) or effect.linear is None or effect.units < 2:
-        return False
-    return float(np.abs(effect.linear.parts).max()) <= ROUNDING * abs(size)

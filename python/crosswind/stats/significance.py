@@ -11,14 +11,13 @@ repetitions, by a sign test of the pairs (crosswind.stats.majority), and claims 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from crosswind.stats.arrays import Array
-from crosswind.stats.differences import Side
-from crosswind.stats.effect import ROUNDING, Effect, estimate_of, is_constant
+from crosswind.stats.effect import ROUNDING, Effect, estimate_of
 from crosswind.stats.estimate import EXACT, Interval
 from crosswind.stats.majority import median_estimate, repetitions_in_a_row, sign_p
 
@@ -42,27 +41,23 @@ class Significance:
     not_more: float | None = None
 
 
-def significance(effect: Effect, place: float, *, size: float) -> Significance | None:
-    """The side of a place an effect lies on; None where the design supports no claim.
-
-    Args: size: the two compared numbers' size, in the effect's unit; 1 for a ratio.
-    """
+def significance(effect: Effect, place: float) -> Significance | None:
+    """The side of a place an effect lies on; None where the design supports no claim."""
     if effect.how == EXACT:
-        over = _without_rounding(np.array([effect.value - place]), size)
+        over = _without_rounding(np.array([effect.value - place]), effect.size)
         return _beyond(over, lambda holds: float(not holds.all()), of_most=False)
     above, below = 1.0, 1.0
     if effect.is_bounded:
-        effect = without_rounding(effect, size=size)
         above, below = effect.p_at_most(place), effect.p_at_least(place)
-    if not is_sign_test(effect, size=size):
+    if not is_sign_test(effect):
         return Significance(above, below, not_below=above, not_above=below, at=1.0) if effect.is_bounded else None
-    pairs = _over(effect, place, size=size)
+    pairs = _over(effect, place)
     if pairs is None:
         return None
     signs = _beyond(pairs, lambda holds: sign_p(int(holds.sum()), holds.size), of_most=True)
-    if is_constant(effect, size=size) and effect.has_nothing_unseen:
+    if effect.is_constant and effect.has_nothing_unseen:
         return signs
-    other_side = _over(effect, 0.0, size=size)
+    other_side = _over(effect, 0.0)
     assert other_side is not None
     more, less = (sign_p(int(holds.sum()), holds.size) for holds in (other_side > 0, other_side < 0))
     # Only the statistic's limits show claims true under no effect.
@@ -78,12 +73,12 @@ def significance(effect: Effect, place: float, *, size: float) -> Significance |
     )
 
 
-def is_sign_test(effect: Effect, *, size: float) -> bool:
+def is_sign_test(effect: Effect) -> bool:
     """Whether claims about more and less concern most repetitions: by design, or for lack of spread."""
     if effect.how == EXACT:
         return False
     is_paired = effect.own is not None and effect.units > 1
-    return is_constant(effect, size=size) or (is_paired and not effect.is_claimable)
+    return effect.is_constant or (is_paired and not effect.is_claimable)
 
 
 def _beyond(over: Array, p: Callable[[npt.NDArray[np.bool_]], float], *, of_most: bool) -> Significance:
@@ -92,15 +87,15 @@ def _beyond(over: Array, p: Callable[[npt.NDArray[np.bool_]], float], *, of_most
     return Significance(*sides, at=p(np.equal(over, 0)), of_most=of_most)
 
 
-def _over(effect: Effect, place: float, *, size: float) -> Array | None:
+def _over(effect: Effect, place: float) -> Array | None:
     """Each pair's effect minus a place; only the sign counts."""
-    if is_constant(effect, size=size):
-        return _without_rounding(np.full(effect.units, effect.value - place), size)
+    if effect.is_constant:
+        return _without_rounding(np.full(effect.units, effect.value - place), effect.size)
     if effect.pairs is None:
         return None
     reference, other = effect.pairs
     if not effect.is_ratio:
-        return _without_rounding(other - reference - place, size)
+        return _without_rounding(other - reference - place, effect.size)
     # A ratio to a number not above 0 is on no side.
     least = math.exp(place) * reference
     over = np.where(reference > 0, other - least, math.nan)
@@ -111,37 +106,31 @@ def _without_rounding(over: Array, size: float) -> Array:
     return np.where(np.abs(over) <= ROUNDING * abs(size), 0.0, over)
 
 
-def counts_of(effect: Effect, *, size: float) -> tuple[int, int]:
+def counts_of(effect: Effect) -> tuple[int, int]:
     """Counts of negative and positive pairs; none for unpaired cells."""
-    over = _over(effect, 0.0, size=size)
+    over = _over(effect, 0.0)
     return (0, 0) if over is None else (int((over < 0).sum()), int((over > 0).sum()))
 
 
-def agreeing_at(effect: Effect, place: float, *, size: float) -> int:
+def agreeing_at(effect: Effect, place: float) -> int:
     """Pairs beyond a place, on the side away from no effect, where a sign test can show them."""
-    over = _over(effect, place, size=size)
+    over = _over(effect, place)
     if over is None:
         return 0
-    if is_constant(effect, size=size):
+    if effect.is_constant:
         return effect.units
     return int(max((over > 0).sum() if place >= 0 else 0, (over < 0).sum() if place <= 0 else 0))
 
 
-def size_of(reference: Side, other: Side) -> float:
-    """The largest number on two sides, the scale for rounding."""
-    return max(side.units.largest for side in (reference, other))
-
-
-def effect_estimate(effect: Effect, *, size: float, level: float) -> Interval:
+def effect_estimate(effect: Effect, *, level: float) -> Interval:
     """An effect with its interval; of what claims about most repetitions are made of, the median of the pairs.
 
     With too few pairs for any claim, the statistic's effect alone.
     """
-    if not is_sign_test(effect, size=size):
+    if not is_sign_test(effect):
         return estimate_of(effect, level=level)
-    if is_constant(effect, size=size):
-        value = without_rounding(effect, size=size).value
-        pairs = np.full(effect.units, math.exp(value) if effect.is_ratio else value)
+    if effect.is_constant:
+        pairs = np.full(effect.units, math.exp(effect.value) if effect.is_ratio else effect.value)
         return median_estimate(pairs, n=effect.n, level=level)
     if effect.of_pairs is None:
         return estimate_of(effect, level=level)
@@ -149,23 +138,15 @@ def effect_estimate(effect: Effect, *, size: float, level: float) -> Interval:
     return made if made.low is not None else estimate_of(effect, level=level)
 
 
-def two_sided_p(effect: Effect, *, size: float) -> float | None:
+def two_sided_p(effect: Effect) -> float | None:
     """The p-value of no difference: in the statistic, or in most repetitions without a supported interval.
 
-    Args:    as `significance`.
     Returns: None if untestable: too few pairs for a sign test at 95 %, or a zero effect in every repetition.
     """
-    if not is_sign_test(effect, size=size):
+    if not is_sign_test(effect):
         return effect.p
-    effect = without_rounding(effect, size=size)
-    sides = significance(effect, 0.0, size=size)
-    is_none = effect.value == 0 and is_constant(effect, size=size)
+    sides = significance(effect, 0.0)
+    is_none = effect.value == 0 and effect.is_constant
     if sides is None or effect.units < repetitions_in_a_row(0.025) or is_none:
         return None
     return min(1.0, 2 * min(sides.above, sides.below))
-
-
-def without_rounding(effect: Effect, *, size: float) -> Effect:
-    """Sets a constant effect within rounding to 0. Args: as `significance`."""
-    every_time = effect.how == EXACT or is_constant(effect, size=size)
-    return replace(effect, value=0.0) if every_time and abs(effect.value) <= ROUNDING * abs(size) else effect

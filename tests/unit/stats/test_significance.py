@@ -16,10 +16,8 @@ from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.significance import (
     Significance,
     effect_estimate,
-    is_constant,
     significance,
     two_sided_p,
-    without_rounding,
 )
 
 SKEWED = Design(Tail.SKEWED, 0.05)
@@ -31,7 +29,7 @@ def side(values, *, design: Design = SKEWED, exact: bool = False) -> Side:
 
 def test_a_light_difference_is_student_of_the_pairs() -> None:
     a, b = [10.0, 11.0, 12.0, 13.0, 9.0], [9.5, 10.0, 11.9, 12.0, 8.0]
-    found = significance(difference(side(a, design=Design()), side(b, design=Design())), -0.5, size=10)
+    found = significance(difference(side(a, design=Design()), side(b, design=Design())), -0.5)
     below = stats.ttest_1samp(np.subtract(b, a), -0.5, alternative="less").pvalue
     assert found is not None
     assert (found.below, found.above) == pytest.approx((below, 1 - below))
@@ -49,24 +47,22 @@ def test_a_light_difference_is_student_of_the_pairs() -> None:
     ],
 )
 def test_exact_numbers_need_no_test(a: float, b: float, place: float, expected: Significance) -> None:
-    assert significance(difference(side([a], exact=True), side([b], exact=True)), place, size=a) == expected
+    assert significance(difference(side([a], exact=True), side([b], exact=True)), place) == expected
 
 
 def test_what_is_the_same_every_time_has_the_sign_test() -> None:
     same = difference(*(side([10.0, 11.0, 12.0], design=LIGHT) for _ in range(2)))
-    assert is_constant(same, size=10)
-    assert significance(same, 0.0, size=10) == Significance(1.0, 1.0, 0.125, 0.125, 0.125, of_most=True)
-    assert significance(same, -1.0, size=10) == Significance(0.125, 1.0, 0.125, 1.0, 1.0, of_most=True)
+    assert same.is_constant
+    assert significance(same, 0.0) == Significance(1.0, 1.0, 0.125, 0.125, 0.125, of_most=True)
+    assert significance(same, -1.0) == Significance(0.125, 1.0, 0.125, 1.0, 1.0, of_most=True)
     tenth = ratio(side([10.0, 11.0, 13.0]), side([9.0, 9.9, 11.7]))
-    assert is_constant(tenth, size=1)
-    assert significance(tenth, 0.0, size=1) == Significance(
+    assert tenth.is_constant
+    assert significance(tenth, 0.0) == Significance(
         1.0, 0.125, 1.0, 0.125, 1.0, of_most=True, not_less=1.0, not_more=0.125
     )
     beside = difference(side([10.0], exact=True), side([10.0, 10.0, 10.0], design=LIGHT))
-    assert significance(without_rounding(beside, size=10), 0.0, size=10) == Significance(
-        1.0, 1.0, 0.125, 0.125, 0.125, of_most=True
-    )
-    assert not is_constant(difference(side([10.0]), side([10.0])), size=10)  # a single repetition shows nothing
+    assert significance(beside, 0.0) == Significance(1.0, 1.0, 0.125, 0.125, 0.125, of_most=True)
+    assert not difference(side([10.0]), side([10.0])).is_constant  # a single repetition shows nothing
 
 
 def eventful(values, **chance) -> Side:
@@ -83,12 +79,12 @@ def test_where_nothing_was_seen_a_limit_allows_for_what_an_event_costs(cost: flo
         return difference(same, same)
 
     for units, is_shown in ((needed - 1, False), (needed, True)):
-        found = significance(apart(units), 10.0, size=100)
+        found = significance(apart(units), 10.0)
         assert found is not None
         assert (found.not_above <= 0.025) == is_shown
         # Nothing is known of what costs nobody knows how much, and the sign test shows no absence.
         unknown = eventful([100.0] * units, touched=0)
-        assert significance(difference(unknown, unknown), 10.0, size=100).not_above == 1.0
+        assert significance(difference(unknown, unknown), 10.0).not_above == 1.0
     few = apart(5)
     assert few.claim_limit(0.025, upper=True) == pytest.approx((1 - 0.025 ** (1 / 5)) * cost)
     assert few.repetitions_to_show(10.0, above=False, alpha=0.025) == needed
@@ -123,22 +119,22 @@ def test_where_a_design_has_no_interval_signs_tell_what_most_repetitions_do() ->
     b = a - np.array([1.0, 2.0, 1.0, 3.0, 2.0, 1.0, 2.0, -40.0])  # seven are faster, and the mean is slower
     found = difference(side(a), side(b))
     assert found.value > 0
-    less = significance(found, 0.0, size=50)
+    less = significance(found, 0.0)
     assert less is not None
     assert less.of_most
     assert (less.below, less.above) == pytest.approx(
         (stats.binomtest(7, 8, alternative="greater").pvalue, 1 - 1 / 2**8)
     )
-    made = effect_estimate(found, size=50, level=0.95)
+    made = effect_estimate(found, level=0.95)
     assert (made.value, made.method) == (-1.5, MOST)
     assert (made.low, made.high) == (-3.0, 40.0)  # of eight, the smallest and the largest
     # Below six pairs there is neither an interval nor a p-value.
     few = difference(side(a[:5]), side(b[:5]))
-    assert two_sided_p(few, size=50) is None
-    assert effect_estimate(few, size=50, level=0.95).low is None
+    assert two_sided_p(few) is None
+    assert effect_estimate(few, level=0.95).low is None
     # A ratio has the same signs; a pair that does not differ counts against either side, and shows no absence.
     tied = ratio(side(a), side(np.where(np.arange(8) < 7, 0.9, 1.0) * a))
-    place = significance(tied, 0.0, size=1)
+    place = significance(tied, 0.0)
     assert place is not None
     assert (place.below, place.not_below) == (sign_p(7, 8), 1.0)
 
@@ -147,8 +143,8 @@ def test_cells_with_other_seeds_have_no_signs() -> None:
     rng = np.random.default_rng(1)
     apart = Side(Repetitions.of(rng.lognormal(size=9), 100 + np.arange(9)), SKEWED)
     found = difference(side(rng.lognormal(size=9)), apart)
-    assert significance(found, 0.0, size=1) is None
-    assert two_sided_p(found, size=1) is None
+    assert significance(found, 0.0) is None
+    assert two_sided_p(found) is None
 
 
 @pytest.mark.parametrize("units", [6, 8, 12, 20, 101])
@@ -183,7 +179,7 @@ def test_equal_means_of_unequal_tails_are_seldom_answered_wrongly(units: int) ->
         numbers = np.repeat(np.arange(units), 240)
         reference = Side(Repetitions.of(waits.ravel(), numbers), Design(Tail.SKEWED, 0.01))
         other = Side(Repetitions.of(60 + rng.normal(0, 1, (units, 240)).ravel(), numbers), LIGHT)
-        found = significance(difference(reference, other), 0.0, size=60)
+        found = significance(difference(reference, other), 0.0)
         assert found is not None
         assert found.of_most
         # The mean of 240 is skewed: the steady one is the slower one in 54 % of repetitions, so that "less" is wrong.

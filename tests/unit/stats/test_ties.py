@@ -63,7 +63,7 @@ def test_families_of_two_values_are_called_the_same_in_at_most_7_percent(pairs: 
     for beyond in range(repetitions + 1):
         found = [2.0] * beyond + [0.0] * (repetitions - beyond)
         chance = stats.binom.pmf(beyond, repetitions, 0.5)
-        p = OfEffect(difference(*pair(found)), 100.0, Range(-1.0, 1.0)).p(yes=True)
+        p = OfEffect(difference(*pair(found)), Range(-1.0, 1.0)).p(yes=True)
         wrong += chance * (holm([p] + [1.0] * (pairs - 1))[0] < ALPHA)
         if 0 < beyond < repetitions:
             by_t += chance * (pairs * stats.ttest_1samp(found, 1.0, alternative="less").pvalue < ALPHA)

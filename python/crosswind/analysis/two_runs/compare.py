@@ -10,12 +10,7 @@ from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.overview import read_large
 from crosswind.analysis.result import MEAN
 from crosswind.analysis.two_runs.conditions import Condition
-from crosswind.analysis.two_runs.effects import (
-    LEVEL,
-    MeasuredPair,
-    measure_pair,
-    no_change,
-)
+from crosswind.analysis.two_runs.effects import change_of, claimed_change, is_short, measure_pair, no_change
 from crosswind.analysis.two_runs.matching import (
     Matching,
     Pair,
@@ -41,7 +36,7 @@ from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_cha
 from crosswind.analysis.units import failures_of
 from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.cell.record import LargeRun, RunRecord
-from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS
+from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS, LEVEL
 from crosswind.decisions.judge import Judged, OfEffect, adjust_exploratory, judge
 from crosswind.decisions.statement import Range, Verdict, more_than
 from crosswind.files.damage import damage_sentences, left_out
@@ -232,22 +227,21 @@ def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     try:
         measured = measure_pair(pair, metric, statistic)
     except TooFewSamples as error:
-        nothing = no_change(error.message, LEVEL)
+        nothing = no_change(error.message)
         return MetricChange(
             metric=metric.name, statistic=statistic, unit=metric.unit.name, reason=error.message, difference=nothing,
             ratio=nothing,
         )  # fmt: skip
-    effect = measured.shown
+    shown = measured.shown
+    effect, made = shown.effect, shown.estimate
+    assert effect is not None and measured.difference.effect is not None  # Else it was refused.
     is_same = effect.error == 0 and effect.value == 0
-    made = measured.estimate(effect, LEVEL)
-    reason = made.reason if measured.is_short(effect) and not is_same else None
-    if measured.is_constant(effect) and not is_same:
-        reason = made.reason
+    reason = made.reason if (is_short(shown) or shown.is_constant) and not is_same else None
     verdict: ChangeVerdict = "no difference shown" if reason is None else "cannot tell"
     if is_same:
         verdict = "same"
     elif effect.how == EXACT:
-        verdict = _direction(metric, measured.difference.value)
+        verdict = _direction(metric, measured.difference.effect.value)
     values, sides = measured.values, (measured.a.units, measured.b.units)
     return MetricChange(
         metric=metric.name,
@@ -267,12 +261,12 @@ def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         pooled_b=measured.pooled[1],
         paired=measured.paired,
         method=made.method,
-        difference=measured.change(measured.difference, LEVEL),
-        ratio=measured.change(measured.ratio, LEVEL),
-        p=two_sided_p(effect, size=measured.size(effect)) if reason is None else None,
+        difference=change_of(measured.difference),
+        ratio=change_of(measured.ratio),
+        p=two_sided_p(effect) if reason is None else None,
         verdict=verdict,
         reason=reason,
-        needed=effect.needed if reason else None if verdict == "same" else _pairs_needed(measured, effect),
+        needed=effect.needed if reason else None if verdict == "same" else _pairs_needed(effect),
     )
 
 
@@ -280,10 +274,9 @@ def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
     return "better" if (difference > 0) == metric.more_is_better else "worse"
 
 
-def _pairs_needed(measured: MeasuredPair, effect: Effect) -> int | None:
+def _pairs_needed(effect: Effect) -> int | None:
     """Pairs that would probably show a difference as large as the observed one."""
-    difference = OfEffect(effect, measured.size(effect), Range(0.0, 0.0, inside=False))
-    return difference.needed(yes=True, alpha=ALPHA)
+    return OfEffect(effect, Range(0.0, 0.0, inside=False)).needed(yes=True, alpha=ALPHA)
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
@@ -455,15 +448,16 @@ def _asked(condition: Condition, pair: Pair) -> _Asked:
     try:
         measured = measure_pair(pair, condition.metric, condition.statistic)
     except TooFewSamples as error:
-        return _Asked(answer(no_change(error.message, LEVEL), error.message))
-    effect = condition.effect(measured)
+        return _Asked(answer(no_change(error.message), error.message))
+    made = measured.ratio if condition.is_ratio else measured.difference
+    effect = made.effect
     if effect is None:
         reason = "a change in per cent needs two numbers above 0"
-        return _Asked(answer(no_change(reason, LEVEL), reason))
-    change = measured.claimed(effect, LEVEL)
-    if measured.is_short(effect) and not effect.is_bounded:
+        return _Asked(answer(no_change(reason), reason))
+    change = claimed_change(made, effect)
+    if is_short(made) and not effect.is_bounded:
         return _Asked(answer(change, effect.shortage, more_than(effect.needed, effect.units)))
-    return _Asked(answer(change), condition.number(effect, size=measured.size(effect)))
+    return _Asked(answer(change), condition.number(effect))
 
 
 def _ruled(cell: ConditionInCell, number: OfEffect, judged: Judged) -> ConditionInCell:

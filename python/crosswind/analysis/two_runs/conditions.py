@@ -9,7 +9,6 @@ times. Of a share, 10 % are 10 percentage points. What the judge rules on is the
 from dataclasses import dataclass
 from math import log
 
-from crosswind.analysis.two_runs.effects import MeasuredPair
 from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.decisions.grammar import EXAMPLE_OF_CHANGE, GrammarError, Written, read
 from crosswind.decisions.judge import OfEffect
@@ -56,13 +55,9 @@ class Condition:
             return Range(least, most)
         return Range(None, most) if self.is_upward else Range(least, None)
 
-    def effect(self, measured: MeasuredPair) -> Effect | None:
-        """The effect that it is about; None where the ratio that it asks for does not exist."""
-        return measured.ratio if self.is_ratio else measured.difference
-
-    def number(self, effect: Effect, *, size: float) -> OfEffect:
-        """What the judge rules on. Args: size: of the two numbers, in the effect's unit; 1 for a ratio."""
-        return OfEffect(effect, size, self.kept, log if self.is_ratio else float)
+    def number(self, effect: Effect) -> OfEffect:
+        """The number for the judge."""
+        return OfEffect(effect, self.kept, log if self.is_ratio else float)
 
 
 def read_condition(text: str) -> Condition:

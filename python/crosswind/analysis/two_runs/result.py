@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from crosswind.decisions.model import ResultModel
+from crosswind.stats.estimate import Interval
 
 SCHEMA = "crosswind.comparison/2"
 
@@ -56,6 +57,14 @@ class Change(ResultModel):
     reason: str | None = None
     of_most: bool = False
     constant: bool = False
+
+    @classmethod
+    def of(cls, made: Interval, *, of_most: bool = False, constant: bool = False) -> "Change":
+        """An estimated effect."""
+        return cls(
+            value=made.value, low=made.low, high=made.high, level=made.level, reason=made.reason, of_most=of_most,
+            constant=constant,
+        )  # fmt: skip
 
 
 class MetricChange(ResultModel):

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from crosswind.analysis.comparisons import mean_difference
+from crosswind.analysis.comparisons import compared
+from crosswind.analysis.result import MEAN
 from crosswind.analysis.samples import repetition_key
 from crosswind.analysis.spent import part_side
 from crosswind.analysis.two_runs.matching import Pair
@@ -20,7 +21,7 @@ from crosswind.catalog.spent import GROUPS, TAKES
 from crosswind.catalog.tables import SPENT
 from crosswind.cell.record import CellRun
 from crosswind.stats.differences import Side
-from crosswind.stats.estimate import Interval, TooFewSamples
+from crosswind.stats.estimate import TooFewSamples
 
 Packets = Callable[[CellRun], pl.DataFrame | None]
 """Gives the packets of a repetition, None where they were not kept."""
@@ -104,8 +105,7 @@ def _mean(side: Side) -> float:
 
 
 def _change(a: Side, b: Side, *, level: float) -> Change:
-    made: Interval = mean_difference(a, b, level=level)
-    return Change(value=made.value, low=made.low, high=made.high, level=level, reason=made.reason)
+    return Change.of(compared(a, b, MEAN, level=level).of_statistic)
 
 
 def _exchanges(a: CellRun, b: CellRun) -> pl.DataFrame:

@@ -5,7 +5,7 @@ model's error.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise
 from math import log
@@ -13,12 +13,12 @@ from sys import float_info
 
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.comparisons import compared_statistic, other_levels
+from crosswind.analysis.comparisons import Compared, compared, compared_statistic, other_levels
 from crosswind.analysis.effects import Predicted, exponent_of, mean_error, over_model, per_step
-from crosswind.analysis.estimates import BoundedNumber, one_estimate, within_nature
+from crosswind.analysis.estimates import BoundedNumber, estimate_of_cell, within_nature
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ModelPrediction
-from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
+from crosswind.catalog.metrics import METRICS, Metric, metric_named
 from crosswind.decisions.families import DOCUMENT, LEVEL, QUESTIONS
 from crosswind.decisions.judge import Judged, Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.decisions.statement import OF_CELLS, OF_NEIGHBOURS, PLAIN, Scale, Statement
@@ -27,12 +27,10 @@ from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.sentence import answer_sentence
 from crosswind.stats.chance import share_limit
 from crosswind.stats.design import share_shortage
-from crosswind.stats.differences import Side, difference, ratio
-from crosswind.stats.effect import Effect, is_constant
-from crosswind.stats.estimate import Interval, TooFewSamples, estimated, refused, without_interval
+from crosswind.stats.differences import Side
+from crosswind.stats.estimate import Interval, TooFewSamples, estimated, without_interval
 from crosswind.stats.quantile import repetition_quantile_interval
-from crosswind.stats.share import OF_SHARES, Share, difference_limits, share_interval
-from crosswind.stats.significance import counts_of, effect_estimate, is_sign_test, size_of, without_rounding
+from crosswind.stats.share import OF_SHARES, Share, difference_limits
 
 
 class QuestionStatement(Statement):
@@ -109,46 +107,43 @@ def _groups(question: QuestionStatement, cells: Sequence[CellData]) -> list[list
 
 
 def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, places: _Places | None) -> _Case:
-    metric, factor = _metric(question), str(question.factor)
-    is_ratio = question.scale in ("ratio", "exponent")
-    sides = [_side(question, cell) for cell in (reference, other)]
-    effect: Effect | None = None
-    size = 1.0
-    try:
-        compared = reference.side(metric.name), other.side(metric.name)
-        size = 1.0 if is_ratio else size_of(*compared)
-        made = (ratio if is_ratio else difference)(*compared, compared_statistic(question.statistic))
-        effect = without_rounding(made, size=size)
-        shown = effect_estimate(effect, size=size, level=LEVEL)
-    except TooFewSamples as error:
-        n = sum(side.value.n for side in sides)
-        shown = refused(error.message, n=n, level=LEVEL)
-    constant = effect is not None and is_constant(effect, size=size)
-    below, above = (0, 0) if effect is None else counts_of(effect, size=size)
-    if constant and metric.is_share and question.bound is not None:
+    metric, cells = _metric(question), (reference, other)
+    sides = [_side(question, cell) for cell in cells]
+    fixed = other_levels(reference, str(question.factor))
+    made = _compared(question, metric, cells)
+    if made.effect is None:
+        made = replace(made, n=sum(side.value.n for side in sides))
+    if made.is_constant and metric.is_share and question.bound is not None:
         # A few equal exchanges do not prove all shares within the margin.
-        number = OfInterval(
-            partial(_shares_apart, reference.side(metric.name), other.side(metric.name)), question.range
-        )
-        return _of_two_shares(number, sides, other_levels(reference, factor))
+        apart = partial(_shares_apart, reference.side(metric.name), other.side(metric.name))
+        return _of_interval(OfInterval(apart, question.range), fixed, cells, sides=sides)
     return _Case(
         AnswerCase(
             reference=sides[0],
             other=sides[1],
-            fixed=other_levels(reference, factor),
-            cells=[reference.cell, other.cell],
-            effect=_on_scale(question.scale, shown, places),
-            pairs=0 if effect is None else effect.units,
-            of_most=effect is not None and is_sign_test(effect, size=size),
-            below=below,
-            above=above,
-            constant=constant,
-            exceptions_at_most=share_limit(effect.units) if constant and effect is not None else None,
-            at_most=_limit_of([reference, other]),
-            reason=shown.reason,
+            fixed=fixed,
+            cells=[cell.cell for cell in cells],
+            effect=_on_scale(question.scale, made.estimate, places),
+            pairs=made.pairs,
+            of_most=made.of_most,
+            below=made.counts[0],
+            above=made.counts[1],
+            constant=made.is_constant,
+            exceptions_at_most=share_limit(made.pairs) if made.is_constant else None,
+            at_most=_limit_of(cells),
+            reason=made.estimate.reason,
         ),
-        OfEffect(effect, size, question.range, _place_of(question.scale, places)),
+        OfEffect(made.effect, question.range, _place_of(question.scale, places)),
     )
+
+
+def _compared(question: QuestionStatement, metric: Metric, cells: Sequence[CellData]) -> Compared:
+    is_ratio = question.scale in ("ratio", "exponent")
+    try:
+        reference, other = (cell.side(metric.name) for cell in cells)
+    except TooFewSamples as error:
+        return Compared(None, error.message, 0, LEVEL)
+    return compared(reference, other, question.statistic, is_ratio=is_ratio, level=LEVEL)
 
 
 def _limit_of(cells: Iterable[CellData]) -> int | None:
@@ -164,15 +159,6 @@ def _shares_apart(reference: Side, other: Side, level: float) -> Interval:
         return without_interval(value, short.message, n=n, level=level, units=units)
     low, high = difference_limits(a, b, (1 - level) / 2)
     return Interval(value, low, high, n, level, OF_SHARES, None, units)
-
-
-def _of_two_shares(number: OfInterval, sides: Sequence[AnswerSide], fixed: dict[str, str]) -> _Case:
-    effect = number.at_95
-    made = AnswerCase(
-        reference=sides[0], other=sides[1], fixed=fixed, cells=[side.cell for side in sides], effect=effect,
-        pairs=effect.units, reason=effect.reason,
-    )  # fmt: skip
-    return _Case(made, number)
 
 
 def _on_scale(scale: Scale, effect: Interval, places: _Places | None) -> Interval:
@@ -198,7 +184,7 @@ def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
     measured = BoundedNumber(cell, question.metric, question.statistic)
     if question.scale != "model":
         number = OfInterval(measured.at, question.range, measured.effect_to_show, measured.of_most)
-        return _of_interval(number, dict(cell.levels), [cell], [])
+        return _of_interval(number, dict(cell.levels), [cell])
     prediction = _prediction(question, cell)
     predicted = None if prediction is None else Predicted.of(prediction)
     if prediction is None or predicted is None:
@@ -230,11 +216,15 @@ def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> I
 
 
 def _of_interval(
-    number: OfInterval, fixed: dict[str, str], cells: Sequence[CellData], violated: Sequence[str]
+    number: OfInterval,
+    fixed: dict[str, str],
+    cells: Sequence[CellData],
+    violated: Sequence[str] = (),
+    sides: Sequence[AnswerSide | None] = (None, None),
 ) -> _Case:
     effect = number.at_95
     made = AnswerCase(
-        reference=None, other=None, fixed=fixed, cells=[cell.cell for cell in cells], effect=effect,
+        reference=sides[0], other=sides[1], fixed=fixed, cells=[cell.cell for cell in cells], effect=effect,
         pairs=effect.units, of_most=effect.is_sign_test, at_most=_limit_of(cells), reason=effect.reason,
         violated=list(violated),
     )  # fmt: skip
@@ -259,26 +249,22 @@ def _side(question: QuestionStatement, cell: CellData) -> AnswerSide:
     return AnswerSide(
         level=cell.levels[str(question.factor)],
         cell=cell.cell,
-        value=estimated(lambda: _value(cell, metric, question.statistic), n=0, level=LEVEL),
+        value=_value(cell, metric, question.statistic),
         failed=failed,
         valid=cell.reason is None,
     )
 
 
 def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
-    """Raises: TooFewSamples."""
-    if metric.name == LOST.name:
-        if cell.lost is None:
-            raise TooFewSamples("there is no exchange")
-        return share_interval(cell.lost, level=LEVEL)
-    if metric.name not in cell.samples:
-        raise TooFewSamples(cell.why_absent(metric.name))
-    compared = compared_statistic(statistic)
-    if isinstance(compared, str) or cell.is_exact:
-        return one_estimate(cell, metric, STATISTICS[statistic], level=LEVEL)
+    asked = compared_statistic(statistic)
+    if isinstance(asked, str) or cell.is_exact or metric.name not in cell.samples:
+        return estimate_of_cell(cell, metric.name, statistic, level=LEVEL)
     side = cell.side(metric.name)
-    made = repetition_quantile_interval(side.units, compared, design=side.design)
-    return within_nature(made, metric)
+    return estimated(
+        lambda: within_nature(repetition_quantile_interval(side.units, asked, design=side.design), metric),
+        n=0,
+        level=LEVEL,
+    )
 
 
 def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:
@@ -286,26 +272,11 @@ def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling,
     # One contradicting case is enough for a statement; a question is about all its levels.
     is_open = absent is not None and (not question.source or ruling.verdict == "yes" or question.scale == "model-error")
     answer = Answer(
-        asks=question.asks,
-        source=question.source,
+        **question.shared_with(Answer),
         verdict="cannot tell" if cases and is_open else ruling.verdict,
-        metric=question.metric,
-        statistic=question.statistic,
-        factor=question.factor,
-        yes=question.yes,
-        scale=question.scale,
         unit="1" if question.scale in PLAIN else _metric(question).unit.name,
-        low=question.low,
-        high=question.high,
-        inside=question.inside,
-        is_open=question.is_open,
-        margin=question.margin,
-        bound=question.bound,
-        model=question.model,
         cases=[_judged(case, judged) for case, judged in zip(cases, ruling.cases, strict=True)],
-        figure=question.figure,
         reason=absent if cases else _absence(question, data),
-        note=question.note,
     )
     return answer.model_copy(update={"sentence": answer_sentence(answer)})
 
