@@ -12,7 +12,7 @@ from cell_events import FINISHED
 from conftest import requires_binary
 from crosswind.cell.events import Measured, Progress, ProtocolError, Ready, Started, read_event
 from crosswind.cell.failure import ErrorKind, Failure
-from crosswind.cell.result import Finished, OutcomeCount, ProgramEnd
+from crosswind.cell.result import FailureCount, Finished, ProgramEnd
 
 
 def line(**event: Any) -> bytes:
@@ -36,7 +36,7 @@ def test_a_result_is_read_with_all_its_parts() -> None:
     read = read_event(line(**{**FINISHED, "samples": samples, "program": {"exit_code": None, "signal": 9}}))
     assert isinstance(read, Finished)
     assert read.samples.outcomes == (
-        OutcomeCount(outcome="certificate", count=60, first_error="cannot connect: it has expired"),
+        FailureCount(outcome="certificate", count=60, first_error="cannot connect: it has expired"),
     )
     assert read.program is not None
     assert (read.program.signal, read.program.ok) == (9, False)

@@ -10,7 +10,7 @@ import pytest
 
 from cell_events import finished
 from crosswind.cell.failure import ErrorKind, Failure
-from crosswind.cell.result import OutcomeCount
+from crosswind.cell.result import FailureCount
 from crosswind.errors import DiskError, StoreError
 from crosswind.store import removal
 from crosswind.store.checksums import sealed
@@ -185,8 +185,8 @@ def test_details_say_how_exchanges_were_lost_and_why(tmp_path: Path) -> None:
         failed=0,
         clocks=("real",),
         outcomes=(
-            OutcomeCount(outcome="certificate", count=298, first_error="it has expired"),
-            OutcomeCount(outcome="timeout", count=3, first_error="too late"),
+            FailureCount(outcome="certificate", count=298, first_error="it has expired"),
+            FailureCount(outcome="timeout", count=3, first_error="too late"),
         ),
     )
     assert [outcome.text() for outcome in details.outcomes] == [

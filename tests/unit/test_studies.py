@@ -18,8 +18,8 @@ from crosswind.catalog.metrics import METRICS
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import EngineError
 from crosswind.execution.planning import planned_cells, presentation
-from crosswind.findings.figure.declare import FigureDeclaration
-from crosswind.findings.fit.declare import FitDeclaration
+from crosswind.findings.declared import DeclaredTable
+from crosswind.findings.figure.declare import FigureTable
 from crosswind.findings.published.declare import Published
 from crosswind.models import unknown_models
 from crosswind.stats.design import mean_shortage
@@ -120,9 +120,10 @@ def test_every_figure_and_fit_varies_in_the_whole_study(name: str) -> None:
     study = shipped(name)
     cells = list(study.cells())
     for drawn in (*study.findings["figure"], *study.findings["fit"]):
-        assert isinstance(drawn, FigureDeclaration | FitDeclaration)
+        assert isinstance(drawn, DeclaredTable)
         own = [cell for cell in cells if drawn.where.matches(cell)]
-        keys = [drawn.x, drawn.series] if isinstance(drawn, FigureDeclaration) else [drawn.x, drawn.by, drawn.over]
+        table = drawn.table
+        keys = [table.x, table.series] if isinstance(table, FigureTable) else [table.x, table.by, table.over]
         for key in filter(None, keys):
             assert len({cell.levels[key] for cell in own}) > 1, (drawn, key)
     for place, names in study.named_models.items():

@@ -13,10 +13,9 @@ import polars as pl
 
 from crosswind.analysis.client_reports import report_of
 from crosswind.analysis.flow_counts import flow_counts
-from crosswind.analysis.result import CpuProfile, HostCpuProfile
+from crosswind.analysis.result import CpuProfile
 from crosswind.cell.record import CellRun
-from crosswind.cell.result import Finished
-from crosswind.cell.result import HostCpuProfile as RecordedProfile
+from crosswind.cell.result import Finished, HostCpuProfile
 
 _COLUMNS = (
     "messages",
@@ -97,7 +96,7 @@ def profile_of(finished: Iterable[Finished]) -> CpuProfile | None:
     )
 
 
-def _summed(hosts: Sequence[RecordedProfile]) -> HostCpuProfile:
+def _summed(hosts: Sequence[HostCpuProfile]) -> HostCpuProfile:
     parts: dict[str, int] = {}
     for host in hosts:
         for name, count in host.parts.items():

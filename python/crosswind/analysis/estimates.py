@@ -1,12 +1,12 @@
 """The estimates of a cell: every statistic of each metric, or why the repetitions do not support it."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
-from crosswind.analysis.result import Diagnostics, MetricEstimates
+from crosswind.analysis.result import MetricEstimates
 from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic, metric_named
 from crosswind.stats.chance import ONE_SIDED
 from crosswind.stats.design import Tail
@@ -134,7 +134,7 @@ def _of_metric(data: CellData, metric: Metric, level: float) -> MetricEstimates:
         (float(units.values.min()), float(units.values.max())),
         {statistic.name: one_estimate(data, metric, statistic, level=level) for statistic in STATISTICS.values()},
         failed=failed if metric.per is Per.EXCHANGE else 0,
-        diagnostics=None if data.is_exact else Diagnostics(**asdict(diagnostics_of(units))),
+        diagnostics=None if data.is_exact else diagnostics_of(units),
     )
 
 

@@ -1,6 +1,7 @@
 """What `crosswind fit` prints, as a result."""
 
 from crosswind.decisions.model import ResultModel
+from crosswind.models.fitting import LeftOut
 
 
 class FittedCoefficient(ResultModel):
@@ -17,16 +18,6 @@ class FittedCoefficient(ResultModel):
     high: float | None
     reason: str | None
     at_bound: bool
-
-
-class FittedLevel(ResultModel):
-    """The cells of a level of a factor: median error of the fit, and of a fit without them (null: too few others)."""
-
-    factor: str
-    level: str
-    cells: int
-    fitted: float
-    held_out: float | None
 
 
 class ModelFit(ResultModel):
@@ -48,7 +39,7 @@ class ModelFit(ResultModel):
     held_out_mean: float
     worst: float
     worst_cell: int
-    levels: list[FittedLevel]
+    levels: list[LeftOut]
 
 
 class FitResult(ResultModel):

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from crosswind.analysis.result import CellResult, Diagnostics
+from crosswind.analysis.result import CellResult
 from crosswind.catalog.metrics import METRICS, MetricPlace
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.decisions.families import ALPHA, LIKENESS
 from crosswind.decisions.judge import adjust_exploratory
+from crosswind.stats.diagnostics import Diagnostics
 
 
 def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:

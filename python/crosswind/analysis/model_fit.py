@@ -7,7 +7,7 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.fit_result import FitResult, FittedCoefficient, FittedLevel, ModelFit
+from crosswind.analysis.fit_result import FitResult, FittedCoefficient, ModelFit
 from crosswind.catalog.metrics import METRICS
 from crosswind.cell.record import RunRecord
 from crosswind.models import Situation, situation
@@ -198,10 +198,5 @@ def _model_fit(made: FormComparison, cells: Sequence[_Transfers], short: Shortag
         held_out_mean=float(held_out.mean()),
         worst=float(held_out[worst]),
         worst_cell=cells[worst].data.cell,
-        levels=[
-            FittedLevel(
-                factor=level.factor, level=level.level, cells=level.cells, fitted=level.fitted, held_out=level.held_out
-            )
-            for level in made.levels
-        ],
+        levels=list(made.levels),
     )

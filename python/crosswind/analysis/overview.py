@@ -16,7 +16,7 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData, most_of_cells
 from crosswind.analysis.conditions import conditions_of
-from crosswind.analysis.result import CellResult, Conditions, FailureCount, MetricEstimates
+from crosswind.analysis.result import CellResult, Conditions, MetricEstimates
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, failures_warning
 from crosswind.analysis.units import UNITS, is_of_samples, metrics_of_samples, units_of_samples
@@ -24,7 +24,7 @@ from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.catalog.tables import SAMPLES
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.record import OF_REPETITION, CellRun, LargeRun, RunPart
-from crosswind.cell.result import Finished, OutcomeCount
+from crosswind.cell.result import FailureCount, Finished
 from crosswind.stats.estimate import EXACT, NO_INTERVAL, Interval
 
 WHY_NONE = "an overview has no intervals: `crosswind report RUN --cell N` has"
@@ -259,7 +259,7 @@ def _warnings(ends: pl.DataFrame) -> dict[int, list[ResultWarning]]:
     return {cell: [ResultWarning(**warning) for (warning,) in rows] for cell, rows in _by_cell(given).items()}
 
 
-def _failures(ends: pl.DataFrame) -> dict[int, list[OutcomeCount]]:
+def _failures(ends: pl.DataFrame) -> dict[int, list[FailureCount]]:
     """The exchanges of each cell that did not go well, by their outcome, the most frequent first."""
     counted = (
         ends.sort(_OWN).select("cell", "outcomes").explode("outcomes").drop_nulls().unnest("outcomes")
@@ -267,7 +267,7 @@ def _failures(ends: pl.DataFrame) -> dict[int, list[OutcomeCount]]:
         .sort(pl.col("count"), "outcome", descending=[True, False])
     )  # fmt: skip
     return {
-        cell: [OutcomeCount(outcome=outcome, count=count, first_error=error) for outcome, count, error in rows]
+        cell: [FailureCount(outcome=outcome, count=count, first_error=error) for outcome, count, error in rows]
         for cell, rows in _by_cell(counted).items()
     }
 
@@ -320,7 +320,7 @@ def _cell(
     outcomes: Mapping[str, int],
     causes: Mapping[str, Sequence[int]],
     warnings: Sequence[ResultWarning],
-    failures: Sequence[OutcomeCount],
+    failures: Sequence[FailureCount],
     estimates: Mapping[str, MetricEstimates],
     level: float,
 ) -> CellResult:
@@ -352,7 +352,7 @@ def _cell(
         lost=lost,
         loss=share,
         outcomes=dict(outcomes),
-        failures=[FailureCount(**dict(failure)) for failure in failures],
+        failures=list(failures),
         estimates=dict(estimates),
         ledger=None,
         fidelity=None,

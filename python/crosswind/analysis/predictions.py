@@ -69,24 +69,16 @@ class _Drops:
 def _beside(prediction: Prediction, estimates: MetricEstimates | None, drops: _Drops) -> ModelPrediction:
     measured = estimates.mean if estimates else None
     knows_loss_alone = prediction.metric == "goodput" and prediction.uncapped is not None
+    said = {name: value for name, value in vars(prediction).items() if name not in ("simulated", "notes")}
     return ModelPrediction(
-        model=prediction.model,
-        title=prediction.title,
-        metric=prediction.metric,
-        statistic=prediction.statistic,
-        unit=prediction.unit,
-        value=prediction.value,
-        uncapped=prediction.uncapped,
+        **said,
         measured=measured,
         observed=(estimates.smallest, estimates.largest) if estimates else None,
         ratio=_ratio(measured, prediction.value),
         inside=_inside(measured, prediction),
         simulated=_simulated(prediction),
-        inputs=prediction.inputs,
-        violated=list(prediction.violated),
         notes=[*prediction.notes, *([MORE_DROPPED] if knows_loss_alone and drops.beyond_loss else [])],
         dropped=drops.share,
-        source=prediction.source,
     )
 
 

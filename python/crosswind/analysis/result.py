@@ -17,26 +17,13 @@ from pydantic import ConfigDict, Field
 from crosswind.catalog.metrics import STATISTICS
 from crosswind.catalog.precision import PrecisionReached
 from crosswind.catalog.warning import ResultWarning
+from crosswind.cell.result import FailureCount
+from crosswind.cell.result import HostCpuProfile as HostCpuProfile  # pages have it from here
 from crosswind.decisions.model import ResultModel
 from crosswind.files.damage import Damage
+from crosswind.stats.diagnostics import Diagnostics
 from crosswind.stats.estimate import Interval
 from crosswind.text.quantities import Unit
-
-
-class Diagnostics(ResultModel):
-    """Whether the repetitions of a cell are alike in a metric, which its intervals take for granted.
-
-    `drift`: rank correlation of a repetition's mean with its place in the run; `lag1`: with the next repetition's;
-    each with its p-value of none, all null with few repetitions. `icc`: share of the variance between repetitions.
-    `effective_n`: how many independent messages would give a mean as sure as this one. Null: it cannot be said.
-    """
-
-    drift: float | None
-    drift_p: float | None
-    lag1: float | None
-    lag1_p: float | None
-    icc: float | None
-    effective_n: float | None
 
 
 def _require_statistics(schema: dict[str, Any]) -> None:
@@ -271,27 +258,11 @@ class Fidelity(ResultModel):
     kernel_drops: int | None = None
 
 
-class HostCpuProfile(ResultModel):
-    """Where one host's processor time went: how many of `samples` fell into each part; `cpu_ns` is all of it."""
-
-    samples: int
-    cpu_ns: int
-    parts: dict[str, int]
-
-
 class CpuProfile(ResultModel):
     """Where processor time went, summed over repetitions."""
 
     client: HostCpuProfile
     server: HostCpuProfile
-
-
-class FailureCount(ResultModel):
-    """Exchanges that did not go well, by their outcome. `first_error`: the text of the first one's error."""
-
-    outcome: str
-    count: int
-    first_error: str | None = None
 
 
 class SimulatedInterval(ResultModel):

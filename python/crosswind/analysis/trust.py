@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from crosswind.analysis.programs import is_program, program_problems, program_remarks
-from crosswind.analysis.result import Clock, DelayError, DirectionPackets, FailureCount, Fidelity, Ledger
+from crosswind.analysis.result import Clock, DelayError, DirectionPackets, Fidelity, Ledger
 from crosswind.catalog.endpoints import peers_of
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import CellRun, output_of_program
-from crosswind.cell.result import BackgroundLedger, DirectionLedger, Finished, OutcomeCount, added_up
+from crosswind.cell.result import BackgroundLedger, DirectionLedger, FailureCount, Finished, added_up
 from crosswind.stats.estimate import Interval
 from crosswind.stats.share import Share, share_interval
 
@@ -59,11 +59,7 @@ def warnings_of(runs: Sequence[CellRun]) -> list[ResultWarning]:
 
 def failures_of(runs: Iterable[CellRun]) -> list[FailureCount]:
     """The exchanges of some repetitions that did not go well, by their outcome, the most frequent first."""
-    counted = added_up(count for run in runs if run.finished for count in run.finished.samples.outcomes)
-    return [
-        FailureCount(outcome=outcome.outcome, count=outcome.count, first_error=outcome.first_error)
-        for outcome in counted
-    ]
+    return added_up(count for run in runs if run.finished for count in run.finished.samples.outcomes)
 
 
 def ledger_of(finished: Iterable[Finished]) -> Ledger | None:
@@ -175,7 +171,7 @@ def _fruitless_text(runs: Sequence[CellRun]) -> str:
 
 def _counts(runs: Iterable[CellRun]) -> str:
     """`300 x certificate (cannot connect: it has expired), 2 x timeout`."""
-    return ", ".join(OutcomeCount(**dict(failures)).text() for failures in failures_of(runs))
+    return ", ".join(failures.text() for failures in failures_of(runs))
 
 
 def _failure(run: CellRun) -> str:

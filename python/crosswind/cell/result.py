@@ -7,35 +7,40 @@ use these types for stored runs.
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.fidelity import Fidelity, Times
 from crosswind.cell.protocol_object import Directions, Ends, ProtocolObject
 
+CLOSED_IN_RESULTS = ConfigDict(json_schema_extra={"additionalProperties": False})
+"""For types in a run's result too: its schema allows no further fields."""
 
-class OutcomeCount(ProtocolObject):
+
+class FailureCount(ProtocolObject):
     """Unsuccessful exchanges with one outcome, and the first one's error."""
+
+    model_config = CLOSED_IN_RESULTS
 
     outcome: str
     count: int
-    first_error: str | None
+    first_error: str | None = None
 
     def text(self) -> str:
         """In words: "300 x certificate (cannot connect: it has expired)"."""
         return f"{self.count} x {self.outcome}" + (f" ({self.first_error})" if self.first_error else "")
 
 
-def added_up(counts: Iterable[OutcomeCount]) -> list[OutcomeCount]:
+def added_up(counts: Iterable[FailureCount]) -> list[FailureCount]:
     """Counts over several repetitions by outcome, the most frequent first, equal ones by name.
 
     Each has its first known error.
     """
-    totals: dict[str, OutcomeCount] = {}
+    totals: dict[str, FailureCount] = {}
     for count in counts:
-        before = totals.get(count.outcome, OutcomeCount(outcome=count.outcome, count=0, first_error=None))
+        before = totals.get(count.outcome, FailureCount(outcome=count.outcome, count=0, first_error=None))
         first_error = before.first_error or count.first_error
-        totals[count.outcome] = OutcomeCount(
+        totals[count.outcome] = FailureCount(
             outcome=count.outcome, count=before.count + count.count, first_error=first_error
         )
     return sorted(totals.values(), key=lambda failures: (-failures.count, failures.outcome))
@@ -47,7 +52,7 @@ class SampleCounts(ProtocolObject):
     rows: int
     ok: int
     lost: int
-    outcomes: tuple[OutcomeCount, ...]
+    outcomes: tuple[FailureCount, ...]
 
     @property
     def succeeded(self) -> bool:
@@ -168,6 +173,8 @@ class SetupTraffic(ProtocolObject):
 
 class HostCpuProfile(ProtocolObject):
     """One host's processor time: stacks by program part."""
+
+    model_config = CLOSED_IN_RESULTS
 
     samples: int
     cpu_ns: int

@@ -13,7 +13,8 @@ from crosswind.errors import StoreError, UsageError
 from crosswind.text.console import plain_console
 
 if TYPE_CHECKING:
-    from crosswind.analysis.fit_result import FitResult, FittedCoefficient, FittedLevel, ModelFit
+    from crosswind.analysis.fit_result import FitResult, FittedCoefficient, ModelFit
+    from crosswind.models.fitting import LeftOut
 
 _TOGETHER = "\N{NO-BREAK SPACE}"
 """In place of an unbreakable space; printed as a space."""
@@ -99,7 +100,7 @@ def _model(made: "ModelFit", width: int) -> Iterator[str]:
             f"{coefficient.name:<19} {_coefficient(coefficient)}".replace("  ", 2 * _TOGETHER), 33, width
         )
     yield "  median error by level, fitted to all and (fitted without it)"
-    by_factor: dict[str, list[FittedLevel]] = {}
+    by_factor: dict[str, list[LeftOut]] = {}
     for level in made.levels:
         by_factor.setdefault(level.factor, []).append(level)
     for factor, levels in by_factor.items():
@@ -121,7 +122,7 @@ def _coefficient(part: "FittedCoefficient") -> str:
     return f"{value:>8}  {interval}"
 
 
-def _held_out(level: "FittedLevel") -> str:
+def _held_out(level: "LeftOut") -> str:
     return "(too few others)" if level.held_out is None else f"({_percent(level.held_out)})"
 
 

@@ -17,6 +17,10 @@ Yes = Literal["less", "more", "different", "same", "within", "rises", "falls"]
 OF_STATEMENT: Mapping[str, str] = {"yes": "Holds", "no": "Does not hold", "cannot tell": "Cannot tell"}
 """Verdicts on a document's statements, in words."""
 
+Kept = Literal["pass", "fail", "inconclusive"]
+KEPT: Mapping[Verdict, Kept] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
+"""A threshold's verdict, from that on the statement of a kept bound."""
+
 NUMBERS: Mapping[Scale, str] = {
     "ratio": "a level divided by the reference",
     "difference": "a level less the reference",

@@ -3,16 +3,17 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Generic
 
 from crosswind.catalog.metrics import LOST, METRICS, SHARE_STATISTIC, Metric, metric_named
 from crosswind.errors import did_you_mean
 from crosswind.study.cells import Cell, Where, meaning_of
+from crosswind.study.declared import AnyTable
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import SETTINGS, table_of_key
 from crosswind.study.levels import text_of
 from crosswind.study.parts import Part
-from crosswind.study.tables import TomlTable
 from crosswind.study.titles import filled_title
 from crosswind.study.toml_text import Location
 from crosswind.text.quantities import SHARE, Unit
@@ -97,14 +98,34 @@ def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part
         seen[key] = name
 
 
-def about(table: TomlTable, title: str, where: Where, cells: Sequence[Cell]) -> dict[str, Any]:
-    """A table with a title as plain data, the title filled in from its cells."""
-    return {
-        **table.model_dump(exclude_none=True),
-        "title": filled_title(title, cells),
-        "where": dict(where.texts),
-        "cells": [cell.index for cell in cells],
-    }
+@dataclass(frozen=True)
+class DeclaredTable(Generic[AnyTable]):
+    """A declared finding: its table, with its cells. named_levels: of its factor."""
+
+    where: Where
+    place: Location = field(repr=False)
+    table: AnyTable = field(repr=False)
+    named_levels: tuple[Where, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models to set beside its cells."""
+        return tuple(getattr(self.table, "models", ()))
+
+    @property
+    def summary(self) -> str:
+        """Its line in `crosswind show`."""
+        return ""
+
+    def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
+        """As plain data, with its cells' indices among `cells`, and its title filled in from these."""
+        matching = self.where.among(cells)
+        return {
+            **self.table.model_dump(exclude_none=True),
+            "title": filled_title(getattr(self.table, "title"), matching),  # noqa: B009 -- who has none has its own form
+            "where": dict(self.where.texts),
+            "cells": [cell.index for cell in matching],
+        }
 
 
 def indices_of(cells: Iterable[Cell], where: Where) -> list[int]:

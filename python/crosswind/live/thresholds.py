@@ -14,10 +14,9 @@ from typing import Any
 from crosswind.decisions.families import THRESHOLDS
 from crosswind.decisions.grammar import GrammarError, read_bound
 from crosswind.decisions.judge import OfInterval, judge
-from crosswind.decisions.statement import Range
+from crosswind.decisions.statement import KEPT, Kept, Range
 from crosswind.errors import UsageError
-from crosswind.findings.threshold.judge import VERDICTS
-from crosswind.findings.threshold.result import ThresholdCell, ThresholdVerdict
+from crosswind.findings.threshold.result import ThresholdCell
 from crosswind.findings.threshold.sentence import WORDS, threshold_value_text, undecided_text
 from crosswind.live.probes import Slice
 from crosswind.live.summary import answer_of, estimate_as_dict, loss_of, quantile_of_times, refusal_of
@@ -112,7 +111,7 @@ class JudgedThreshold:
     cell: ThresholdCell
 
     @property
-    def verdict(self) -> ThresholdVerdict:
+    def verdict(self) -> Kept:
         """Whether it is kept."""
         return self.cell.verdict
 
@@ -139,7 +138,7 @@ def judge_thresholds(thresholds: list[LiveThreshold], part: Slice) -> list[Judge
     judged = []
     for threshold, number, ruling in zip(thresholds, numbers, rulings, strict=True):
         (case,) = ruling.cases
-        verdict = VERDICTS[case.verdict]
+        verdict = KEPT[case.verdict]
         needed = _needed(threshold, number.at_95) if verdict == "inconclusive" else None
         cell = ThresholdCell(cell=0, levels={}, value=number.at_95, verdict=verdict, needed=needed)
         judged.append(JudgedThreshold(threshold, cell))

@@ -6,6 +6,7 @@ their similarity decides their effective number.
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,9 @@ class Diagnostics:
             repetition.
         effective_n: number of independent messages giving an equally sure mean; None without differences.
     """
+
+    # In the schema of results an object has no fields but these.
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     drift: float | None
     drift_p: float | None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.result import OutcomeCount, added_up
+from crosswind.cell.result import FailureCount, added_up
 from crosswind.errors import StoreError
 from crosswind.files.damage import damage_texts
 from crosswind.store.checksums import DamagedFileError
@@ -31,7 +31,7 @@ class Details:
     invalid: int
     failed: int
     clocks: tuple[str, ...] = ()
-    outcomes: tuple[OutcomeCount, ...] = ()
+    outcomes: tuple[FailureCount, ...] = ()
     problem: str | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def details_of(directory: Path, keys: Iterable[str], run: str) -> Details:
     """Reads a run's results. Args: keys: repetitions in directories. run: the run's id."""
     valid = failed = number = 0
     clocks: set[str] = set()
-    outcomes: list[OutcomeCount] = []
+    outcomes: list[FailureCount] = []
     problems: list[str] = []
     for result in _results(directory, keys, run, problems):
         number += 1

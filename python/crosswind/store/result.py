@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from crosswind.cell.failure import Failure
-from crosswind.cell.result import Finished, OutcomeCount
+from crosswind.cell.result import FailureCount, Finished
 from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.files.inside import plain
 from crosswind.store.checksums import CHANGED, MISSING, Checksum, damaged_file
@@ -77,7 +77,7 @@ class RepetitionResult:
         return self.finished is not None and any(warning.name == _CUT_OFF for warning in self.finished.warnings)
 
     @property
-    def outcomes(self) -> Sequence[OutcomeCount]:
+    def outcomes(self) -> Sequence[FailureCount]:
         """Unsuccessful outcomes."""
         return self.finished.samples.outcomes if self.finished is not None else ()
 

@@ -24,7 +24,6 @@ from crosswind.analysis.two_runs.result import (
     Change,
     ChangeVerdict,
     CommonCell,
-    ConditionAnswer,
     ConditionInCell,
     LargeComparison,
     MetricChange,
@@ -38,15 +37,13 @@ from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.cell.record import LargeRun, RunRecord
 from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS, LEVEL
 from crosswind.decisions.judge import Judged, OfEffect, adjust_exploratory, judge
-from crosswind.decisions.statement import Range, Verdict, more_than
+from crosswind.decisions.statement import KEPT, Kept, Range, more_than
 from crosswind.files.damage import damage_sentences, left_out
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import EXACT, TooFewSamples
 from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.significance import two_sided_p
 
-_ANSWERS: dict[Verdict, ConditionAnswer] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
-"""Of a condition, by the verdict on the statement that the change is no larger."""
 MEDIAN = "median"
 _SHOWN_STATISTICS = ("mean", "median", "p95", "share")
 
@@ -464,13 +461,13 @@ def _ruled(cell: ConditionInCell, number: OfEffect, judged: Judged) -> Condition
     units = 0 if number.effect is None else number.effect.units
     more = more_than(judged.needed, units)
     p = number.p(yes=False)
-    update = {"p": p, "p_holm": judged.p_no, "needed": more, "answer": _ANSWERS[judged.verdict]}
+    update = {"p": p, "p_holm": judged.p_no, "needed": more, "answer": KEPT[judged.verdict]}
     return cell.model_copy(update=update)
 
 
 def _judged(condition: Condition, cells: list[ConditionInCell]) -> AskedCondition:
     answers = {cell.answer for cell in cells}
-    answer: ConditionAnswer = "inconclusive"
+    answer: Kept = "inconclusive"
     if "fail" in answers:
         answer = "fail"
     elif answers == {"pass"}:

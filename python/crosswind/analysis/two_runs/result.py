@@ -9,12 +9,10 @@ from typing import Literal
 from pydantic import Field
 
 from crosswind.decisions.model import ResultModel
+from crosswind.decisions.statement import Kept
 from crosswind.stats.estimate import Interval
 
 SCHEMA = "crosswind.comparison/2"
-
-ConditionAnswer = Literal["fail", "pass", "inconclusive"]
-"""What is known of a condition: it is shown to be met, shown not to be met, or neither."""
 
 ChangeVerdict = Literal["worse", "better", "no difference shown", "cannot tell", "same"]
 """What is known of a change: it is shown, not shown, cannot be tested, or there is none and nothing that varies."""
@@ -207,7 +205,7 @@ class ConditionInCell(ResultModel):
     cell_a: int
     cell_b: int
     levels: dict[str, str]
-    answer: ConditionAnswer = "inconclusive"
+    answer: Kept = "inconclusive"
     change: Change
     p: float | None = None
     p_holm: float | None = None
@@ -230,7 +228,7 @@ class AskedCondition(ResultModel):
     unit: str
     direction: str
     is_upward: bool
-    answer: ConditionAnswer
+    answer: Kept
     cells: list[ConditionInCell]
 
 

@@ -1,13 +1,11 @@
 """`[[figure]]`: a metric over the levels of a factor, drawn as a study wants it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from crosswind.findings.declared import FindingError, about, check_factors, check_statistic, measured_metric
-from crosswind.study.cells import Cell, Where, where_of
+from crosswind.findings.declared import DeclaredTable, FindingError, check_factors, check_statistic, measured_metric
+from crosswind.study.cells import where_of
 from crosswind.study.declared import Declaration, Reading
 from crosswind.study.tables import StatisticName, TomlTable, WhereTable
 from crosswind.study.titles import check_title
@@ -34,33 +32,12 @@ class FigureTable(TomlTable):
     note: str = ""
 
 
-@dataclass(frozen=True)
-class FigureDeclaration:
-    """One figure to draw: a metric over the levels of `x`, a line for each level of `series`, in some of the cells."""
-
-    x: str
-    series: str | None
-    where: Where
-    models: tuple[str, ...]
-    place: Location = field(repr=False)
-    table: FigureTable = field(repr=False)
-
-    @property
-    def summary(self) -> str:
-        """Its line in `crosswind show`."""
-        return ""
-
-    def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """As plain data, with the indices of its cells among `cells`. It is drawn where `x` varies in those."""
-        return about(self.table, self.table.title, self.where, self.where.among(cells))
-
-
-def declare_figures(reading: Reading) -> tuple[FigureDeclaration, ...]:
+def declare_figures(reading: Reading) -> tuple[DeclaredTable[FigureTable], ...]:
     """A study's figures, including those with constant factors. Raises: FindingError, CellError."""
     return tuple(_figure(table, place, reading) for place, table in reading.of(FigureTable, "figure"))
 
 
-def _figure(table: FigureTable, place: Location, reading: Reading) -> FigureDeclaration:
+def _figure(table: FigureTable, place: Location, reading: Reading) -> DeclaredTable[FigureTable]:
     metric = measured_metric(table.metric, place)
     check_title(table.title, (*place, "title"))
     if table.statistic is not None:
@@ -73,14 +50,7 @@ def _figure(table: FigureTable, place: Location, reading: Reading) -> FigureDecl
         )
     keys = {"x": table.x} | ({"series": table.series} if table.series is not None else {})
     check_factors(keys, place, reading.parts)
-    return FigureDeclaration(
-        x=table.x,
-        series=table.series,
-        where=where_of(table.where, (*place, "where"), reading.parts),
-        models=tuple(table.models),
-        place=place,
-        table=table,
-    )
+    return DeclaredTable(where_of(table.where, (*place, "where"), reading.parts), place, table)
 
 
 DECLARATION = Declaration("figure", FigureTable, ("figure", "figures"), declare_figures, may_be_left_out=True)

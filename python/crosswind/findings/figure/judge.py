@@ -123,16 +123,12 @@ def _figure(
     # Published numbers are means.
     beside = _published_points(asked.metric, published) if asked.statistic in (None, "mean") else {}
     return Figure(
-        title=asked.title,
-        metric=asked.metric,
+        **asked.shared_with(Figure, but=("scale",)),
         unit=metric.unit.name,
-        x=asked.x,
         x_title=axis.title,
         x_unit=axis.unit,
         x_is_ordered=axis.is_ordered,
-        series=asked.series,
         scale=_scale(asked, [cells[cell.cell] for cell in drawn]),
-        note=asked.note,
         points=[_point(cells[cell.cell], asked, places, beside.get(cell.cell, [])) for cell in drawn],
         curves=_curves(asked, drawn, cells, places),
         absent=[cell.cell for cell in cells_of_figure if metric.name not in cells[cell.cell].estimates],

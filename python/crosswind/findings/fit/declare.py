@@ -1,13 +1,19 @@
 """`[[fit]]`: a curve over a factor's levels, with a result for each level of another one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import Field
 
-from crosswind.findings.declared import FindingError, about, check_factors, indices_of, level_of, measured_metric
-from crosswind.study.cells import Cell, Where, where_of
+from crosswind.findings.declared import (
+    DeclaredTable,
+    FindingError,
+    check_factors,
+    indices_of,
+    level_of,
+    measured_metric,
+)
+from crosswind.study.cells import Cell, where_of
 from crosswind.study.declared import Declaration, Reading
 from crosswind.study.levels import text_of
 from crosswind.study.tables import TomlTable, WhereTable
@@ -43,31 +49,14 @@ class FitTable(TomlTable):
     published: list[FitPublishedTable] = Field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class FitDeclaration:
-    """One curve to fit to some of the cells: over `x`, once for each level of `over`, a result for each level of `by`.
-
-    `named_levels` are those that published coefficients belong to, in their order.
-    """
-
-    x: str
-    by: str
-    over: str
-    where: Where
-    named_levels: tuple[Where, ...]
-    place: Location = field(repr=False)
-    table: FitTable = field(repr=False)
-
-    @property
-    def summary(self) -> str:
-        """Its line in `crosswind show`."""
-        return ""
+class FitDeclaration(DeclaredTable[FitTable]):
+    """One curve to fit, once for each level of `over`; published coefficients belong to `named_levels` of `by`."""
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """As plain data, with its cells' indices among `cells`, and each published level's among those."""
         matching = self.where.among(cells)
-        plain = about(self.table, self.table.title, self.where, matching)
-        levels = {level.texts[self.by]: level for level in self.named_levels}
+        plain = super().as_dict(cells)
+        levels = {level.texts[self.table.by]: level for level in self.named_levels}
         published = [
             {**entry, "level": text, "cells": indices_of(matching, levels[text])}
             for entry in plain["published"]
@@ -93,9 +82,7 @@ def _fit(table: FitTable, place: Location, reading: Reading) -> FitDeclaration:
         for number, entry in enumerate(table.published)
     )
     where = where_of(table.where, (*place, "where"), reading.parts)
-    return FitDeclaration(
-        x=table.x, by=table.by, over=table.over, where=where, named_levels=levels, place=place, table=table
-    )
+    return FitDeclaration(where, place, table, levels)
 
 
 DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), declare_fits)

@@ -69,17 +69,11 @@ def _fit(asked: AskedFit, data: Sequence[CellData], level: float) -> Fit:
         rows.append(_row(name, curves, published, level))
     unit = METRICS[asked.metric].unit
     return Fit(
-        title=asked.title,
-        model=asked.model,
+        **asked.shared_with(Fit),
         formula=caia.FORMULA,
-        metric=asked.metric,
         unit="s" if unit is TIME else unit.name,
-        x=asked.x,
-        by=asked.by,
-        over=asked.over,
         method=METHOD,
         published_method=caia.HOW_FITTED,
-        note=asked.note,
         rows=rows,
     )
 
@@ -136,15 +130,11 @@ def _averages(curves: Sequence[FittedCurve], level: float) -> dict[str, Interval
 
 def _beside(published: AskedFitLevel, b: Interval, c: Interval) -> PublishedFit:
     return PublishedFit(
-        source=published.source,
-        a=published.a,
-        b=published.b,
-        c=published.c,
+        **published.shared_with(PublishedFit),
         b_ratio=_ratio(b, published.b),
         c_ratio=_ratio(c, published.c),
         b_inside=_inside(b, published.b),
         c_inside=_inside(c, published.c),
-        note=published.note,
     )
 
 

@@ -1,13 +1,13 @@
 """`[[ladder]]`: a factor's levels as rungs, the best first; the report names the breaking rung."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
-from crosswind.findings.declared import FindingError, check_factors, indices_of
-from crosswind.study.cells import Cell, Where, where_of
+from crosswind.findings.declared import DeclaredTable, FindingError, check_factors, indices_of
+from crosswind.study.cells import Cell, where_of
 from crosswind.study.declared import Declaration, Reading
 from crosswind.study.precision import main_metric
 from crosswind.study.tables import TomlTable, WhereTable
@@ -27,26 +27,22 @@ class LadderTable(TomlTable):
 
 
 @dataclass(frozen=True)
-class LadderDeclaration:
+class LadderDeclaration(DeclaredTable[LadderTable]):
     """A ladder as it was declared. `rungs`: the levels of its factor, in their order."""
 
-    factor: str
-    rungs: tuple[str, ...]
-    where: Where
-    place: Location = field(repr=False)
-    table: LadderTable = field(repr=False)
+    rungs: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
         """Its line in `crosswind show`."""
-        return f"where it breaks on {self.factor} = {', '.join(self.rungs)}"
+        return f"where it breaks on {self.table.factor} = {', '.join(self.rungs)}"
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """As plain data, with its cells' indices, and their workload kinds' metrics."""
         matching = self.where.among(cells)
         metrics = {cell.index: metric for cell in matching if (metric := main_metric(cell.workload)) is not None}
         return {
-            "factor": self.factor,
+            "factor": self.table.factor,
             "rungs": list(self.rungs),
             "note": self.table.note,
             "cells": indices_of(matching, self.where),
@@ -63,15 +59,16 @@ def _ladder(table: LadderTable, place: Location, reading: Reading) -> LadderDecl
     check_factors({"factor": table.factor}, place, reading.parts)
     rungs = dict.fromkeys(level for part in reading.parts for level in part.factors.get(table.factor, ()))
     where = where_of(table.where, (*place, "where"), reading.parts)
-    return LadderDeclaration(table.factor, tuple(rungs), where, place, table)
+    return LadderDeclaration(where, place, table, rungs=tuple(rungs))
 
 
 def _check(ladder: LadderDeclaration, cells: Callable[[], Sequence[Cell]]) -> None:
     """Refuses a ladder without rungs. Raises: FindingError."""
     del cells
     if len(ladder.rungs) < 2:
-        message = f"{ladder.factor} is no factor of this study"
-        hint = f"write its levels as a list, the best first; or run the study with --ladder without {ladder.factor}"
+        factor = ladder.table.factor
+        message = f"{factor} is no factor of this study"
+        hint = f"write its levels as a list, the best first; or run the study with --ladder without {factor}"
         raise FindingError((*ladder.place, "factor"), message, hint)
 
 

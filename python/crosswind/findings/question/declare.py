@@ -15,6 +15,7 @@ from crosswind.catalog.metrics import SHARE_STATISTIC, Metric
 from crosswind.decisions.statement import NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN, Range, Scale, Yes, range_of
 from crosswind.errors import did_you_mean
 from crosswind.findings.declared import (
+    DeclaredTable,
     FindingError,
     check_factors,
     check_fixed,
@@ -81,7 +82,7 @@ class QuestionTable(TomlTable):
 
 
 @dataclass(frozen=True)
-class QuestionDeclaration:
+class QuestionDeclaration(DeclaredTable[QuestionTable]):
     """A question or a statement, and the cells that decide it.
 
     Attributes: named_levels: of the factor, to compare, the reference first; empty for all. range: where the number
@@ -89,14 +90,10 @@ class QuestionDeclaration:
         one.
     """
 
-    where: Where
-    named_levels: tuple[Where, ...]
-    scale: Scale
-    yes: Yes
-    range: Range
-    margin: float | None
-    place: Location = field(repr=False)
-    table: QuestionTable = field(repr=False)
+    scale: Scale = field(kw_only=True)
+    yes: Yes = field(kw_only=True)
+    range: Range = field(kw_only=True)
+    margin: float | None = field(kw_only=True)
 
     @property
     def metric(self) -> str:

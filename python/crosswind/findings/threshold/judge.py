@@ -7,13 +7,10 @@ from crosswind.analysis.estimates import BoundedNumber
 from crosswind.catalog.metrics import metric_named
 from crosswind.decisions.families import THRESHOLDS
 from crosswind.decisions.judge import OfInterval, Ruling, judge
-from crosswind.decisions.statement import Statement, Verdict, more_than
+from crosswind.decisions.statement import KEPT, Statement, more_than
 from crosswind.findings.judged import Context, Judging
-from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult, ThresholdVerdict
+from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult
 from crosswind.findings.threshold.sentence import threshold_sentence
-
-VERDICTS: dict[Verdict, ThresholdVerdict] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
-"""A threshold's verdict, from that on the statement of a kept bound."""
 
 
 def judge_thresholds(context: Context) -> list[ThresholdResult]:
@@ -59,23 +56,18 @@ def _result(
             cell=cell.cell,
             levels=dict(cell.levels),
             value=number.deciding(of_cell.verdict),
-            verdict=VERDICTS[of_cell.verdict],
+            verdict=KEPT[of_cell.verdict],
             needed=more_than(of_cell.needed, number.at_95.units),
         )
         for cell, number, of_cell in zip(cells, numbers, ruling.cases, strict=True)
     ]
     result = ThresholdResult(
+        **threshold.shared_with(ThresholdResult, but=("cells",)),
         fail_if=threshold.asks,
-        metric=threshold.metric,
-        statistic=threshold.statistic,
         unit=metric.unit.name,
-        low=threshold.low,
-        high=threshold.high,
-        is_open=threshold.is_open,
-        verdict="inconclusive" if absent and ruling.verdict == "yes" else VERDICTS[ruling.verdict],
+        verdict="inconclusive" if absent and ruling.verdict == "yes" else KEPT[ruling.verdict],
         cells=made,
         reason=absent if made else "the run has no cell that it is about",
-        note=threshold.note,
     )
     return result.model_copy(update={"sentence": threshold_sentence(result)})
 

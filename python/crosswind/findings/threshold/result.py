@@ -1,11 +1,8 @@
 """A threshold's verdict, in a result."""
 
-from typing import Literal
-
 from crosswind.decisions.model import ResultModel
+from crosswind.decisions.statement import Kept
 from crosswind.stats.estimate import Interval
-
-ThresholdVerdict = Literal["pass", "fail", "inconclusive"]
 
 
 class ThresholdCell(ResultModel):
@@ -18,7 +15,7 @@ class ThresholdCell(ResultModel):
     cell: int
     levels: dict[str, str]
     value: Interval
-    verdict: ThresholdVerdict
+    verdict: Kept
     needed: int | None
 
 
@@ -39,7 +36,7 @@ class ThresholdResult(ResultModel):
     low: float | None
     high: float | None
     is_open: bool
-    verdict: ThresholdVerdict
+    verdict: Kept
     cells: list[ThresholdCell]
     reason: str | None
     note: str | None

@@ -78,11 +78,8 @@ def _rest(threshold: ThresholdResult) -> str:
     if len(threshold.cells) == 1:
         return ""
     counts: Counter[str] = Counter(cell.verdict for cell in threshold.cells)
-    tally = ", ".join(f"{count(counts[verdict])} {text}" for verdict, text in _TALLY.items() if counts[verdict])
+    tally = ", ".join(f"{count(counts[verdict])} {verdict}" for verdict in WORDS if counts[verdict])
     return f" (of {count(len(threshold.cells))} cells {tally})"
-
-
-_TALLY = {"pass": "pass", "fail": "fail", "inconclusive": "inconclusive"}
 
 
 def _beyond(threshold: ThresholdResult, cell: ThresholdCell) -> float:
