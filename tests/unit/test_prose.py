@@ -12,12 +12,8 @@ import pytest
 from conftest import ROOT
 
 ROOMS = sorted(path for path in (ROOT / "python/crosswind").iterdir() if any(path.rglob("*.py")))
-# Relative pronouns and "of", each per 100 words. Limits only fall; a room without its own has `AT_MOST`.
-AT_MOST = (2.0, 3.0)
-LIMITS = {
-    "analysis": (4.9, 6.4),
-    "stats": (2.0, 3.2),
-}
+# Relative pronouns and "of", each per 100 words.
+MOST_PRONOUNS, MOST_OFS = 2.0, 3.0
 # As words, whatever their part of speech: no cheap rule tells "that" the conjunction from "that" the pronoun.
 PRONOUN = re.compile(r"\b(?:that|which|what|who|whom|whose)\b", re.IGNORECASE)
 OF = re.compile(r"\bof\b", re.IGNORECASE)
@@ -44,9 +40,8 @@ def per_100_words(texts: list[str]) -> tuple[float, float]:
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 def test_docstrings_and_comments_use_nouns(room: Path) -> None:
     pronouns, ofs = per_100_words([text for path in room.rglob("*.py") for text in prose(path.read_text())])
-    most_pronouns, most_ofs = LIMITS.get(room.name, AT_MOST)
-    assert pronouns <= most_pronouns, "relative pronouns per 100 words: name the thing by its noun"
-    assert ofs <= most_ofs, '"of" per 100 words: put the noun before the other one'
+    assert pronouns <= MOST_PRONOUNS, "relative pronouns per 100 words: name the thing by its noun"
+    assert ofs <= MOST_OFS, '"of" per 100 words: put the noun before the other one'
 
 
 def test_prose_is_docstrings_and_comments_without_code() -> None:

@@ -1,1 +1,1 @@
-"""What the cells of a run's record come to: their samples, estimates and comparisons."""
+"""From a run's record to its result."""

@@ -1,8 +1,7 @@
 """A against A: how often identical cells seem to differ.
 
-Cells that are measured in the same way form families: the first against each of the others, as levels of a factor are
-compared in every report, with the same tests and the same correction. Nothing differs, so that every difference shown
-is a false alarm. Families are drawn from the repetitions of a run.
+Cells measured alike form families: the first against each other one, compared and corrected like levels in a report.
+Nothing differs, so every shown difference is a false alarm. Families are drawn from a run's repetitions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +21,10 @@ from crosswind.stats.repetitions import RepetitionKey
 from crosswind.stats.significance import two_sided_p
 
 ALLOWED = 0.07
-"""Share of families that may alarm: the level of 5 %, and what the tests of few repetitions may add."""
+"""Share of families with an alarm: the level, 5 %, and the excess from few repetitions' tests."""
 
 REPETITIONS = (2, 5, 8, 20)
-"""Of each cell of a family."""
+"""In each cell."""
 DRAWN_FAMILIES = 500
 """Drawn for each test."""
 METRIC = "rtt"
@@ -35,12 +34,12 @@ _ONE_SIDED = 1.645  # normal quantile of 95 %
 
 @dataclass(frozen=True)
 class Alarms:
-    """Families of one size, and how many of them showed a difference.
+    """Families with one size, and their alarms.
 
-    Attributes: repetitions: of each cell of a family. paired: whether the cells of a family share their seeds.
-        families: drawn. alarms: of these. independent: how many families the share rests on. Families of cells with the
-            same seeds keep whatever makes one of the cells special in this run, so that only those without a common
-            repetition are independent; where every cell of a family has other seeds, chance alone deals them out.
+    Attributes: repetitions: in each cell. paired: whether a family's cells share their seeds. families: drawn. alarms:
+        among these. independent: families behind the share. Families with common seeds keep a cell's peculiarity in
+        this run, so only those without a common repetition are independent; with other seeds in every cell, chance
+        alone deals them out.
     """
 
     repetitions: int
@@ -51,12 +50,12 @@ class Alarms:
 
     @property
     def share(self) -> float:
-        """Of the families that alarmed."""
+        """Families with an alarm."""
         return self.alarms / self.families
 
     @property
     def allowed(self) -> float:
-        """The largest share that is no finding: ALLOWED, and what chance adds in 95 % of cases."""
+        """The largest share without a finding: ALLOWED, and 95 % of chance."""
         return min(1.0, ALLOWED + _ONE_SIDED * float(np.sqrt(ALLOWED * (1 - ALLOWED) / self.independent)))
 
     @property
@@ -67,10 +66,10 @@ class Alarms:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """One test of a run against itself.
+    """One test between a run's own cells.
 
-    Attributes: title: what was tested. text: what came out. is_finding: whether that is a fault. alarms: where families
-        were drawn.
+    Attributes: title: the test. text: its outcome. is_finding: whether it is a fault. alarms: from drawn families, else
+        None.
     """
 
     title: str
@@ -80,7 +79,7 @@ class SelfTest:
 
 
 def self_tests(record: RunRecord, clock: str) -> list[SelfTest]:
-    """All tests of a run of the study `against-itself`, on one clock."""
+    """All tests for a run of `against-itself`, on one clock."""
     groups: dict[str, list[CellData]] = {}
     for cell in collect(record):
         groups.setdefault(cell.levels["path.loss"], []).append(cell)
@@ -120,10 +119,10 @@ def _same(one: Side, other: Side) -> bool:
 def count_alarms(
     cells: Sequence[Side], statistic: ComparedStatistic, *, repetitions: int, paired: bool, families: int, seed: int
 ) -> Alarms | None:
-    """Draws families and counts those in which a difference is shown.
+    """Draws families and counts those with a shown difference.
 
-    Args:   cells: measured in the same way, with the same repetitions. repetitions: of each cell of a family.
-    Returns: None where there are not enough repetitions for one family.
+    Args: cells: measured alike, with the same repetitions. repetitions: in each cell.
+    Returns: None with too few repetitions for one family.
     """
     common = sorted(set.intersection(*(set(cell.units.keys) for cell in cells)))
     needed = repetitions if paired else repetitions * len(cells)

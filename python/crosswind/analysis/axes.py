@@ -1,4 +1,4 @@
-"""Where cells stand along a factor: numbers taken from the cells as they were sent, not from the text of a level."""
+"""Cells' places along a factor: numbers from the cells as sent, not from a level's text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,12 +18,10 @@ _QUANTITIES = (KeyType.INTEGER, KeyType.NUMBER, KeyType.QUEUE)
 
 @dataclass(frozen=True)
 class Axis:
-    """The places of some cells along one factor.
+    """Some cells' places along one factor.
 
-    Attributes:
-        title: what it is, without the unit. unit: of the places; None where they only count the levels.
-        is_ordered: whether one level is more than another, so that there is something between them.
-        places: cell index to place.
+    Attributes: title: without the unit. unit: the places'; None if they only count levels. is_ordered: whether one
+        level is more than another, with something between them. places: cell index to place.
     """
 
     title: str
@@ -33,9 +31,9 @@ class Axis:
 
 
 def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
-    """The places of some cells along the factor `key`.
+    """Some cells' places along the factor `key`.
 
-    Shares in %, times in ms, rates in Mbit/s, sizes in bytes; a time of both directions, as `path.delay`, is added up.
+    Shares in %, times in ms, rates in Mbit/s, sizes in bytes; a time for both directions, as `path.delay`, is added up.
     A factor without numbers, or an unlimited rate, is counted: 0, 1, 2 in the order of its levels.
     """
     scale = factor_scale(key)
@@ -54,7 +52,7 @@ def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
 
 
 def _are_rungs(key: str, levels: Iterable[str]) -> bool:
-    """Whether levels that have no meaning as numbers are counted by their names: ladder-0, ladder-1, ladder-2."""
+    """Whether non-numeric levels are counted by their names: ladder-0, ladder-1, ladder-2."""
     matches = [_COUNTED.fullmatch(level) for level in levels]
     named = [match for match in matches if match is not None]
     numbers = [int(match[2]) for match in named]
@@ -67,7 +65,7 @@ def _are_rungs(key: str, levels: Iterable[str]) -> bool:
 
 
 def losses_of(key: str, cells: Sequence[CellData]) -> dict[int, float]:
-    """Loss of some cells, as a fraction: of the direction that `key` names, or the first in which they differ."""
+    """Some cells' loss, as a fraction: in the direction in `key`, or the first with a difference."""
     ways = [way for way in DIRECTIONS if way in key.split(".")] or DIRECTIONS
     rows = [{cell.cell: getattr(cell.effect, way).loss for cell in cells} for way in ways]
     return _varying(rows)
@@ -82,7 +80,7 @@ def _numbers(scale: FactorScale, cells: Sequence[CellData]) -> dict[int, float] 
 
 
 def _varying(rows: Sequence[dict[int, Number]]) -> dict[int, Number]:
-    """Of both directions the first in which cells differ: a key of both may be overridden in one."""
+    """The first direction with a difference: a key for both may be overridden in one."""
     return next((row for row in rows if len(set(row.values())) > 1), rows[0])
 
 

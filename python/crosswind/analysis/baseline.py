@@ -1,8 +1,8 @@
-"""How long an exchange takes that nothing delays: what delayed ones are told from.
+"""An undelayed exchange's time, as the reference for delayed ones.
 
-A cell without loss shows it. Without one, the path gives it where time is virtual: nothing else takes any there. On the
-machine's clock the shortest exchange under loss is one that lost nothing only where a message is one packet: of several
-hardly any gets through, and those that do wait for a window that losses made small.
+A cell without loss shows it; failing that, in virtual time, the path's own delay. On the machine's clock the shortest
+exchange under loss lost nothing only if a message is one packet: with several, hardly any gets through, and the rest
+wait for a window shrunk by losses.
 """
 
 import json
@@ -19,19 +19,19 @@ from crosswind.cell.record import CellRun
 from crosswind.models.situation import WINDOW_FIELD_BYTES, situation
 
 ABSENT = "no exchange without delay to compare with: add a cell without loss (path.loss = 0%)"
-"""Why a metric that rests on it has no value."""
+"""The reason for a metric's missing value without a reference."""
 
 _ONE_PACKET_BYTES = 1000
-"""Of a message that is one packet over every transport, whatever that adds; some implementations send two."""
+"""One packet over every transport, overhead included; some implementations send two."""
 _PACKETS_EACH_WAY = 2
 _SURE = 1e-3
-"""How unlikely it must be that every exchange lost a packet."""
+"""Maximum probability for a loss in every exchange."""
 _QUIC_INITIAL_BYTES = 12_000  # RFC 9002, section 7.2: ten packets of the 1200 bytes of RFC 9000
 _HEADER_BYTES = 40  # RFC 791 and 9293
 
 
 def baseline_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float | None]:
-    """For each cell the time of an exchange that nothing delays, ns; None where it is not known."""
+    """Each cell's undelayed exchange, ns; None if unknown."""
     groups: dict[str, list[int]] = {}
     for cell, runs in cells.items():
         groups.setdefault(
@@ -44,7 +44,7 @@ def baseline_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float | 
 
 
 def _of_group(cells: Sequence[Sequence[CellRun]]) -> float | None:
-    """Of cells that differ in loss alone."""
+    """For cells different in loss alone."""
     settings = [CellSettings.of(runs[0].parameters, runs[0].effect) for runs in cells]
     if any(setting.retransmitted_loss == 0 for setting in settings):
         return _shortest(cells)
@@ -62,7 +62,7 @@ def _shortest(cells: Sequence[Sequence[CellRun]]) -> float | None:
 
 
 def _some_lost_nothing(runs: Sequence[CellRun], settings: CellSettings) -> bool:
-    """Whether some exchange of a cell surely lost no packet."""
+    """Whether some exchange in a cell surely lost no packet."""
     if (settings.number("size_bytes") or 1) > _ONE_PACKET_BYTES or settings.mtu_bytes < 1.5 * _ONE_PACKET_BYTES - 1:
         return False
     kept = ((1 - settings.path.forward.loss) * (1 - settings.path.reverse.loss)) ** _PACKETS_EACH_WAY
@@ -70,10 +70,10 @@ def _some_lost_nothing(runs: Sequence[CellRun], settings: CellSettings) -> bool:
 
 
 def _of_path(runs: Sequence[CellRun], settings: CellSettings) -> float | None:
-    """What the path takes for one message and its answer in one round trip; None where more may take part.
+    """The path's time for one message and its answer in one round trip; None where more may take part.
 
-    A message has its round trip alone once the window holds it, which on a kept connection grows from message to
-    message. The headers that are counted are those of TCP or UDP: what a transport adds is a few bytes.
+    One round trip takes a window as large as the message; on a kept connection it grows from message to message.
+    Counted headers are those for TCP or UDP: a transport adds a few bytes.
     """
     parameters, size = runs[0].parameters, settings.number("size_bytes") or 1
     alone = not settings.is_delayed_at_random and settings.number("connections") in (1, None)
@@ -86,7 +86,7 @@ def _of_path(runs: Sequence[CellRun], settings: CellSettings) -> float | None:
 
 
 def _fits_window(parameters: Mapping[str, Any], settings: CellSettings, size: float) -> bool:
-    """Whether a message leaves in one flight, at the latest in the second half of a connection's messages."""
+    """Whether a message leaves in one flight, at the latest in a connection's second half."""
     read = situation(parameters, settings.path)
     is_tcp = catalog().transports[read.transport].carrier is not Carrier.QUIC
     initial = read.initial_window * read.mss_bytes if is_tcp else _QUIC_INITIAL_BYTES

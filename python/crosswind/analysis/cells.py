@@ -1,4 +1,4 @@
-"""The cells of a run, each with its repetitions and the samples of all its metrics."""
+"""A run's cells, each with its repetitions and all its metrics' samples."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,12 +27,11 @@ from crosswind.stats.share import Share
 
 @dataclass(frozen=True)
 class CellData:
-    """One cell of a record with the samples of each of its metrics; `cells`: how many the record has.
+    """One cell with its metrics' samples; `cells`: the record's number of cells.
 
-    `undisturbed_ns`: of an exchange that nothing delays; None where it is not known.
-    `at_most`: how often the study runs the cell at most; None where it sets no limit.
-    `keeps_parts`: whether the run was to keep what time was spent on.
-    `result`: of a cell of a large run that has samples alone: what is known of it.
+    `undisturbed_ns`: for an undelayed exchange; None if unknown. `at_most`: the study's limit on its repetitions; None
+    without one. `keeps_parts`: whether the run was to keep the time breakdown. `result`: a large run's known result for
+    a cell with samples alone.
     """
 
     cell: int
@@ -47,26 +46,26 @@ class CellData:
 
     @cached_property
     def settings(self) -> CellSettings:
-        """What the cell was asked to be."""
+        """The cell as requested."""
         return CellSettings.of(self.parameters, self.effect)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The cell as it was sent, of its first repetition."""
+        """The cell as sent, from its first repetition."""
         return self.runs[0].parameters
 
     @property
     def effect(self) -> PathEffect:
-        """What its path does."""
+        """Its path's effect."""
         return self.runs[0].effect
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing in it was left to chance, so that its numbers have no interval."""
+        """Whether nothing in it was left to chance: its numbers have no interval."""
         return all(run.exact for run in self.runs)
 
     def side(self, name: str) -> Side:
-        """One of its metrics, as comparisons take it. Raises: TooFewSamples where it has none."""
+        """One metric, for comparisons. Raises: TooFewSamples without it."""
         if name == LOST.name:
             return Side(self.failed, self.design(LOST), self.is_exact, is_share=True)
         if name not in self.samples:
@@ -77,13 +76,13 @@ class CellData:
         return Side(units, self.design(metric), self.is_exact, metric.is_share, event)
 
     def design(self, metric: Metric) -> Design:
-        """The design of a metric, with the minimum repetitions of this cell."""
+        """A metric's design, with this cell's minimum repetitions."""
         made, touched = design_of(metric, self.settings), self.touched
         made = replace(made, least=max(made.least, self.least_of(metric)))
         return made if touched is None else replace(made, seen=Chance(touched).seen_from(len(self.runs)))
 
     def least_of(self, metric: Metric) -> int:
-        """Minimum repetitions of a metric with bursty loss: loss does not delay the datagrams that arrive."""
+        """A metric's minimum repetitions under bursty loss: loss does not delay arriving datagrams."""
         is_touched = metric.is_share or metric.is_counted_of_packets or self.settings.retransmitted_loss > 0
         return self.least_of_bursts if is_touched else 0
 
@@ -98,7 +97,7 @@ class CellData:
         return touched_of(self.runs) if self.settings.retransmitted_loss else None
 
     def why_absent(self, name: str) -> str:
-        """Why it has no samples of a metric."""
+        """Why it has no samples for a metric."""
         if not self.outcomes.get("ok"):
             return "no exchange succeeded"
         if METRICS[name].place is MetricPlace.SPENT and not self.keeps_parts:
@@ -112,7 +111,7 @@ class CellData:
 
     @cached_property
     def lost(self) -> Share | None:
-        """The share of its exchanges that did not succeed; None without exchanges."""
+        """The share of failed exchanges; None without exchanges."""
         rows = [run.samples["outcome"] for run in self.runs if run.samples.height]
         ended = [outcome.len() - outcome.null_count() for outcome in rows]
         if not sum(ended):
@@ -122,7 +121,7 @@ class CellData:
 
     @property
     def failed(self) -> Repetitions:
-        """Of each of its exchanges whether it failed, 1 or 0. Raises: TooFewSamples without one."""
+        """Whether each exchange failed, 1 or 0. Raises: TooFewSamples without one."""
         runs = [run for run in self.runs if run.samples.height]
         if not runs:
             raise TooFewSamples("no repetition has a value")
@@ -132,7 +131,7 @@ class CellData:
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
-        """How many exchanges ended in each way."""
+        """Exchanges by outcome."""
         outcomes = pl.concat([run.samples["outcome"] for run in self.runs], rechunk=False)
         return dict(outcomes.drop_nulls().value_counts().iter_rows())
 
@@ -148,7 +147,7 @@ class CellData:
 
 
 def collect(record: RunRecord) -> list[CellData]:
-    """The samples of every metric of every cell."""
+    """Every cell's samples for every metric."""
     cells: dict[int, list[CellRun]] = {}
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
         cells.setdefault(run.cell, []).append(run)
@@ -170,6 +169,6 @@ def collect(record: RunRecord) -> list[CellData]:
 
 
 def most_of_cells(record: RunRecord) -> dict[int, int]:
-    """How often the study runs a cell at most, of those that have a limit of their own."""
+    """The study's limits on repetitions, by cell."""
     limits = sorted(((limit["at_most"], limit["cells"]) for limit in record.limits), reverse=True)
     return {cell: most for most, of in limits for cell in of}

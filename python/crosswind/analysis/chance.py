@@ -1,7 +1,7 @@
-"""Unseen events of a statistic, from the settings and the ledger of its cell.
+"""A statistic's unseen events, from its cell's settings and ledger.
 
-In a lossy cell, a repetition with a lost packet is touched by chance. The cost of a loss is a retransmission timer; a
-mean over m messages pays 1/m of it, a quantile nothing below a certain number of losses.
+In a lossy cell, a repetition with a lost packet is touched by chance. A loss costs a retransmission timer; a mean over
+m messages pays 1/m of it, a quantile nothing below a certain number of losses.
 """
 
 import math
@@ -24,7 +24,7 @@ from crosswind.stats.repetitions import Repetitions
 from crosswind.text.quantities import RATE, SIZE
 
 FIRST_TIMER_NS = 1e9
-"""The first timer of a handshake: TCP (RFC 6298), and at most that of QUIC (RFC 9002)."""
+"""A handshake's first timer: TCP (RFC 6298), and at most QUIC (RFC 9002)."""
 
 
 def chance_of(
@@ -34,7 +34,7 @@ def chance_of(
     statistic: ComparedStatistic,
     units: Repetitions,
 ) -> Chance:
-    """The unseen events of a statistic in a cell that is not exact. Args: units: repetitions of some of the runs."""
+    """A statistic's unseen events in an inexact cell. Args: units: repetitions from some runs."""
     if not (metric.is_wait or metric.unit is RATE or metric.is_counted_of_packets):
         return NO_CHANCE
     loss = settings.retransmitted_loss
@@ -73,7 +73,7 @@ def _cost_of_loss(
 
 
 def touched_of(runs: Sequence[CellRun], events: int = 1) -> int:
-    """Repetitions with at least this many lost packets; 0 without a ledger of each."""
+    """Repetitions with at least this many lost packets; 0 unless each has a ledger."""
     ledgers = _ledgers(runs)
     if len(ledgers) < len(runs):
         return 0
@@ -86,25 +86,25 @@ def _ledgers(runs: Sequence[CellRun]) -> list[Ledger]:
 
 
 def _mean_packets(runs: Sequence[CellRun], direction: str) -> float:
-    """Packets that entered a direction of the path, the mean over repetitions; 0 without a ledger."""
+    """Packets into one direction, the mean over repetitions; 0 without a ledger."""
     packets = [getattr(ledger, direction).in_ for ledger in _ledgers(runs)]
     return sum(packets) / len(packets) if packets else 0.0
 
 
 def _retransmitted_bytes(settings: CellSettings) -> float:
-    """Bytes of a retransmission and its acknowledgement, per message, at most."""
+    """Bytes per message for a retransmission and its acknowledgement, at most."""
     messages = settings.number("messages") or settings.number("count") or 1.0
     return 2 * settings.mtu_bytes / messages
 
 
 def _timer_ns(metric: Metric, settings: CellSettings) -> float:
-    """The longest retransmission timer of a first loss."""
+    """A first loss's longest retransmission timer."""
     covers_handshakes = metric.is_of_connecting or (settings.opens_for_each and metric.name not in ("rtt", "goodput"))
     return max(FIRST_TIMER_NS if covers_handshakes else 0.0, settings.min_rto_ns + settings.path.round_trip_ns)
 
 
 def _messages_delayed(settings: CellSettings, cost_ns: float) -> float:
-    """Messages of a repetition delayed by one loss, at most."""
+    """Messages in a repetition delayed by one loss, at most."""
     if settings.opens_for_each or settings.is_one_by_one:
         return 1.0
     rate = settings.number("rate_per_s")
@@ -112,7 +112,7 @@ def _messages_delayed(settings: CellSettings, cost_ns: float) -> float:
 
 
 def _events(statistic: ComparedStatistic, units: Repetitions) -> int:
-    """Losses needed to move the statistic of a repetition."""
+    """Losses needed to move a repetition's statistic."""
     if statistic == "mean":
         return 1
     beyond = TRIMMED if statistic == "trimmed" else 1 - float(statistic)
@@ -141,7 +141,7 @@ def least_of_bursts(settings: CellSettings, runs: Sequence[CellRun]) -> int:
     """Repetitions with BURSTS expected loss bursts; 0 for independent losses.
 
     Source: the Gilbert model. With a share b of time in the bad state, n packets, each a time t after the one before,
-    meet n b (1 - b) (1 - exp(-t / memory)) bad periods, but no more than they meet losses.
+        meet n b (1 - b) (1 - exp(-t / memory)) bad periods, but no more than they meet losses.
     """
     finished = [run.finished for run in runs if run.finished is not None]
     if not finished or not settings.is_clustered:

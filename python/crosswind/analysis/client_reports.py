@@ -1,8 +1,8 @@
-"""What a client program may print of its own measurement (docs/programs.md), and what of it is not understood.
+"""A client program's own measurement, as printed (docs/programs.md), and the parts not understood.
 
-A client of the workload `program` may print one JSON object, as all of its standard output or as the last line of it:
-`times_s` (how long each exchange took), `seconds` for `messages` of them, `functions` (each with `name`, `calls`,
-`own_s`) and `version`. It is anybody's program: an object without any of the first four is its own business.
+The client in the workload `program` may print one JSON object, as all its standard output or as its last line:
+`times_s` (each exchange), `seconds` for `messages`, `functions` (each with `name`, `calls`, `own_s`) and `version`. It
+is anybody's program: an object without any of the first four is its own business.
 """
 
 import difflib
@@ -16,20 +16,20 @@ from typing import Any
 from crosswind.cell.record import CellRun
 
 _RESULTS = ("times_s", "seconds", "messages", "functions")
-"""Keys, one of which makes an object a report."""
+"""One such key makes an object a report."""
 
 _KEYS = (*_RESULTS, "version")
 _REMEMBERED = 128
-"""Reports of the latest repetitions: metrics, warnings and tables of a cell each ask for them."""
+"""Latest repetitions' reports: a cell's metrics, warnings and tables each ask for them."""
 _MAX_TEXT = 200
 _QUOTED = 60
 _CLOSE = 0.75
-"""How alike a key is to a known one that is likely to be meant (difflib's ratio)."""
+"""Similarity between a key and the probably meant one (difflib's ratio)."""
 
 
 @dataclass(frozen=True)
 class ReportedFunction:
-    """A function of a client program: how often it was called, and the time in itself."""
+    """A client program's function: its calls, and the time in itself."""
 
     name: str
     calls: float
@@ -38,10 +38,10 @@ class ReportedFunction:
 
 @dataclass(frozen=True)
 class ClientReport:
-    """What a client program says of one repetition.
+    """One repetition, by its client program.
 
-    Attributes: times_s: of each exchange. seconds: how long sending `messages` of them took; None where it does not
-        say. remarks: what was not understood, each with its key.
+    Attributes: times_s: each exchange's. seconds: for sending `messages`; None if not reported. remarks: on unknown
+        input, each with its key.
     """
 
     times_s: tuple[float, ...] = ()
@@ -53,7 +53,7 @@ class ClientReport:
 
 
 def report_of(run: CellRun) -> ClientReport | None:
-    """The report that the client program of a repetition printed; None where it printed something else."""
+    """A repetition's printed report; None for other output."""
     return _read(run.client_out)
 
 
@@ -69,12 +69,12 @@ def _read(text: str) -> ClientReport | None:
 
 
 def printable(text: str) -> str:
-    """A text without what moves cursors, and not longer than a line."""
+    """A text without cursor movements, cut to a line."""
     return "".join(character for character in text if character.isprintable())[:_MAX_TEXT]
 
 
 def _last_object(text: str) -> dict[str, Any] | None:
-    """The JSON object that a text is, or that its last line is."""
+    """The JSON object in a text, or in its last line."""
     last_line = text.rstrip().rpartition("\n")[2]
     for candidate in (text, last_line):
         if not candidate.lstrip().startswith("{"):
@@ -88,7 +88,7 @@ def _last_object(text: str) -> dict[str, Any] | None:
 
 
 def _meant_as_report(text: str) -> ClientReport | None:
-    """What is said of a last line that has keys of a report and is no JSON, such as a Python dictionary."""
+    """The remark on a last line with a report's keys but without JSON, such as a Python dictionary."""
     last_line = text.rstrip().rpartition("\n")[2].strip()
     if not last_line.startswith("{") or not any(key in last_line for key in _RESULTS):
         return None
@@ -100,7 +100,7 @@ def _meant_as_report(text: str) -> ClientReport | None:
 
 
 class _Reader:
-    """Reads a report key by key, and remarks on what it does not understand."""
+    """Reads a report key by key, with remarks on unknown input."""
 
     def __init__(self, printed: Mapping[str, Any]) -> None:
         self._printed = printed
@@ -171,7 +171,7 @@ class _Reader:
 
 
 def _misspelt(key: str) -> str | None:
-    """What is said of a key that is close to a known one; None for every other key."""
+    """The remark on a key close to a known one; None for every other key."""
     close = difflib.get_close_matches(key, _KEYS, n=1, cutoff=_CLOSE)
     return f'"{printable(key)}" is not known; did you mean "{close[0]}"?' if close and key not in _KEYS else None
 

@@ -1,4 +1,4 @@
-"""Levels of a factor against its first level, within cells that are otherwise equal."""
+"""Two cells compared; a factor's levels against its first, within otherwise equal cells."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,15 +20,15 @@ from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
 from crosswind.stats.significance import counts_of, effect_estimate, is_sign_test, two_sided_p
 
 STATISTICS_BESIDE = ("median",)
-"""Statistics by which levels are compared beside the mean where nobody asks for others."""
+"""Default statistics for level comparisons beside the mean."""
 
 
 def compare_levels(
     data: Sequence[CellData], *, level: float, statistics: Sequence[str] = STATISTICS_BESIDE
 ) -> list[LevelComparison]:
-    """Every comparison of a run. They explore: p is corrected over all of them (`LEVELS`).
+    """Every comparison in a run. They explore: p is corrected over all of them (`LEVELS`).
 
-    Args: statistics: those to compare by beside the mean.
+    Args: statistics: those beside the mean.
     """
     families: dict[tuple[str, str], list[LevelComparison]] = defaultdict(list)
     beside = tuple(dict.fromkeys(name for name in statistics if name != MEAN))
@@ -40,7 +40,7 @@ def compare_levels(
 
 
 def compared_statistic(name: str) -> ComparedStatistic:
-    """A statistic by the name that results have, as comparisons take it."""
+    """A statistic for comparisons, by its name in results."""
     if name == SHARE_STATISTIC:
         return "mean"
     statistic = STATISTICS[name]
@@ -50,12 +50,12 @@ def compared_statistic(name: str) -> ComparedStatistic:
 
 
 def other_levels(cell: CellData, factor: str) -> dict[str, str]:
-    """The levels of a cell but for one factor."""
+    """A cell's levels but for one factor."""
     return {key: value for key, value in sorted(cell.levels.items()) if key != factor}
 
 
 def level_pair(factor: str, reference: CellData, other: CellData) -> LevelPair:
-    """Two cells that differ in a factor, as results name them."""
+    """Two cells different in a factor, for results."""
     return LevelPair(
         factor=factor,
         reference=reference.levels[factor],
@@ -123,7 +123,7 @@ def compared(reference: Side, other: Side, name: str, *, is_ratio: bool = False,
 
 
 def pairs_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, CellData, CellData]]:
-    """Each factor with a cell of its first level and one that differs from it in that factor alone."""
+    """Each factor, with a cell at its first level and one different in that factor alone."""
     levels = _levels(data)
     for factor, group in groups_of_levels(data):
         first, *others = levels[factor]
@@ -132,7 +132,7 @@ def pairs_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, CellData, C
 
 
 def groups_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, dict[str, CellData]]]:
-    """Each factor with several levels, and the cells that differ in it alone, by their level."""
+    """Each factor with several levels, and cells different in it alone, by level."""
     for factor in _levels(data):
         groups: dict[tuple[tuple[str, str], ...], dict[str, CellData]] = defaultdict(dict)
         for cell in data:
@@ -142,7 +142,7 @@ def groups_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, dict[str, 
 
 
 def _levels(data: Sequence[CellData]) -> dict[str, list[str]]:
-    """Factors with at least two levels, and those levels in the order in which cells have them."""
+    """Factors with at least two levels, and those in the cells' order."""
     levels: dict[str, list[str]] = defaultdict(list)
     for cell in data:
         for factor, value in cell.levels.items():
@@ -172,7 +172,7 @@ def _compare(
 
 
 def _by_statistic(reference: Side, other: Side, name: str, level: float) -> tuple[Compared, StatisticComparison]:
-    """The difference of two cells in a statistic, and the result's form."""
+    """Two cells' difference in a statistic, and its form in the result."""
     made = compared(reference, other, name, level=level)
     below, above = made.counts if made.of_most else (None, None)
     return made, StatisticComparison(
@@ -187,7 +187,7 @@ def _by_statistic(reference: Side, other: Side, name: str, level: float) -> tupl
 
 
 def _shift(reference: Side, other: Side, level: float) -> Interval:
-    """Hodges and Lehmann's shift between the means of repetitions. Raises: TooFewSamples."""
+    """Hodges and Lehmann's shift between repetitions' means. Raises: TooFewSamples."""
     a, b = reference.units, other.units
     n = a.n + b.n
     if reference.exact and other.exact:
@@ -206,7 +206,7 @@ def _shift(reference: Side, other: Side, level: float) -> Interval:
 
 
 def _delta(reference: Side, other: Side, level: float) -> Interval:
-    """Cliff's delta between the means of repetitions. Raises: TooFewSamples."""
+    """Cliff's delta between repetitions' means. Raises: TooFewSamples."""
     a, b = reference.units, other.units
     if reference.exact and other.exact:
         return exactly(float(np.sign(b.means[0] - a.means[0])), n=a.n + b.n, level=level)
@@ -216,13 +216,13 @@ def _delta(reference: Side, other: Side, level: float) -> Interval:
 
 
 def _untested_verdict(made: Effect | None) -> str:
-    """What there is to say without a test: where all repetitions are the same in both cells, no more of them help."""
+    """The verdict without a test: where all repetitions are the same in both cells, more will not help."""
     is_same = made is not None and made.units >= MIN_UNITS and made.error == 0 and made.value == 0
     return "no difference shown" if is_same else "not enough repetitions"
 
 
 def _exact_verdict(effect: Interval) -> str:
-    """What there is to say of a difference that comes out the same every time."""
+    """The verdict on a difference equal every time."""
     if not effect.value:
         return "equal"
     return "larger" if effect.value > 0 else "smaller"
@@ -242,7 +242,7 @@ def _corrected(compared: Sequence[LevelComparison]) -> list[LevelComparison]:
 
 
 def _judgement(effect: StatisticComparison, p_adjusted: float | None) -> dict[str, object]:
-    """What a corrected p-value says of an effect; nothing where it was not tested."""
+    """A corrected p-value's verdict on an effect; nothing for an untested one."""
     if p_adjusted is None:
         return {}
     verdict = "no difference shown"

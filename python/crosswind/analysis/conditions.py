@@ -1,4 +1,4 @@
-"""Under which conditions a run measured, read from its cells as they were sent to crosswind-cell."""
+"""A run's measurement conditions, read from its cells as sent to crosswind-cell."""
 
 import json
 import shlex
@@ -25,13 +25,13 @@ from crosswind.cell.record import RunRecord
 from crosswind.text.units import Queue, format_duration, format_probability, format_queue, format_rate, format_size
 
 _NAMES = {"count": "rate counts"}
-"""Names of settings of a path that say nothing beside others: of what the rate and a queue count the bytes."""
+"""Names for ambiguous path settings: the units for a rate and a queue."""
 _CHOSEN_ELSEWHERE = ("clock", "kernel")
-"""Host settings that conditions have a place of their own for."""
+"""Host settings with a place elsewhere in conditions."""
 
 
 def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | None:
-    """What was the same in all cells and what differed; None for a run without cells."""
+    """Common and varied settings; None for a run without cells."""
     if not data:
         return None
     parameters = [cell.parameters for cell in data]
@@ -56,7 +56,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
 
 
 def _path(paths: Sequence[Mapping[str, Any]]) -> list[PathConditions]:
-    """Every hop of the path, the client's first; cells without a hop have nothing in its place."""
+    """Every hop, the client's first; cells without a hop have nothing in its place."""
     hops = [hop_list.get("hops") or [hop_list] for hop_list in paths]
     names = dict.fromkeys(str(hop.get("name", "")) for hop_list in hops for hop in hop_list)
     return [
@@ -67,7 +67,7 @@ def _path(paths: Sequence[Mapping[str, Any]]) -> list[PathConditions]:
 
 
 def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
-    """The changes of the path over time, one for each direction that a change sets, or one for both."""
+    """The path's changes over time, one for each direction set by a change, or one for both."""
     keys = catalog().changes.keys
     changes = [change_list.get("changes") or [] for change_list in paths]
     told_changes = []
@@ -82,7 +82,7 @@ def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
 
 
 def _named(name: str, lists: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """The one of this name of each cell."""
+    """Each cell's table with this name."""
     return [next((table for table in tables if str(table.get("name", "")) == name), {}) for tables in lists]
 
 
@@ -106,13 +106,13 @@ def _both_ways(
 
 
 def _hosts(hosts: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
-    """The settings of hosts that some cell sets, by itself or by its profile: the others are the kernel's own."""
+    """Host settings set by some cell, itself or by its profile: the others are the kernel's own."""
     keys = [key for key in catalog().host.keys if key.name not in _CHOSEN_ELSEWHERE]
     return _settings(keys, hosts, absent="the kernel's own")
 
 
 def _workload(workloads: Sequence[Mapping[str, Any]], *, ends: bool = False) -> list[SettingValues]:
-    """The kind of workload, its transport, what differs from its defaults or between cells; with `ends`, peers too."""
+    """The workload's kind, its transport, and every varied or non-default setting; with `ends`, peers too."""
     kinds = list(dict.fromkeys(str(workload.get("kind")) for workload in workloads))
     of_kinds = [key for kind in kinds for key in _keys_of_workload(kind)]
     keys = {key.name: key for key in of_kinds if key.default_help is None or (ends and key.type is KeyType.PEER)}
@@ -121,7 +121,7 @@ def _workload(workloads: Sequence[Mapping[str, Any]], *, ends: bool = False) -> 
 
 
 def _flows(flows: Sequence[Sequence[Mapping[str, Any]]]) -> list[FlowConditions]:
-    """Every flow beside the workload; of its exchanges not how many, where it goes on for as long as it runs."""
+    """Every flow beside the workload; without its number of exchanges if it is endless."""
     conditions = []
     for name in dict.fromkeys(str(flow.get("name", "")) for of_cell in flows for flow in of_cell):
         named_flows = [flow for flow in _named(name, flows) if flow]
@@ -138,7 +138,7 @@ def _without_endless(workload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _ENDLESS = (("count", 100_000_000), ("messages", 100_000_000), ("duration_ns", 3_600_000_000_000))
-"""What crosswind-cell makes of what a flow does not say: it goes on until it stops."""
+"""crosswind-cell's defaults for an endless flow."""
 
 
 def _keys_of_workload(kind: str) -> Iterable[Key]:
@@ -149,10 +149,10 @@ def _keys_of_workload(kind: str) -> Iterable[Key]:
 def _settings(
     keys: Sequence[Key], groups: Sequence[Mapping[str, Any]], *, absent: str | None = None, always: Sequence[str] = ()
 ) -> list[SettingValues]:
-    """The settings that do something in some cell, by the catalogue's names.
+    """Settings with an effect in some cell, by the catalogue's names.
 
-    Args: groups: of each cell. absent: what a setting is that was not set, of which None leaves out those that are
-        their defaults everywhere. always: keys that are named whatever their values are.
+    Args: groups: each cell's. absent: an unset setting's text; None leaves out settings at their default everywhere.
+        always: keys named whatever their values.
     """
     settings = []
     for key in keys:
@@ -169,7 +169,7 @@ def _settings(
 
 
 def _text(key: Key, value: Any) -> str:
-    """A value of a cell as a study writes it."""
+    """A cell's value as a study writes it."""
     if value is None:
         return _ABSENT.get(key.type) or ("unlimited" if key.unit is CellUnit.BITS_PER_SECOND else "none")
     if key.type in _BY_TYPE:
@@ -203,7 +203,7 @@ def _queue(value: Mapping[str, Any]) -> Queue:
 
 
 def _machine(machine: Mapping[str, Any]) -> str | None:
-    """The machine in words: its processors, and whether it shows that it is a virtual one."""
+    """The machine in words: its processors, and whether it is visibly virtual."""
     cpus, model = machine.get("cpus"), machine.get("cpu_model")
     if not cpus:
         return None

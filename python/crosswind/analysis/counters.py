@@ -1,10 +1,8 @@
-"""What was counted in each repetition: messages, bytes and packets on the wire, processor time and
-where it went, a program's report.
+"""Each repetition's counts: messages, bytes and packets on the wire, processor time, a program's report.
 
-A message is one row of the samples table, so it is a connection, a transfer or a page in the workloads of these. On the
-wire are all IP packets that a host handed to its path once the kept connection of an echo, or those of a multiplex,
-were open: retransmitted packets, acknowledgements and the ends of connections too. Where connections are new or
-several, their beginnings count as well.
+A message is one row in the samples table: a connection, a transfer or a page in their workloads. On the wire are all IP
+packets from hosts to their path after an echo's kept connection, or a multiplex's, was open: also retransmissions,
+acknowledgements and connections' ends. New or several connections' beginnings count as well.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,18 +30,18 @@ _COLUMNS = (
 
 
 def counters_of(runs: Sequence[CellRun]) -> pl.DataFrame:
-    """A row for each repetition, in the order given; null is what was not counted.
+    """A row for each repetition, in the order given; null is uncounted.
 
-    Columns: `messages` that were sent (null for none), `bytes_*` and `packets_*` on the wire and `payload_*` bytes in
-    each direction, processor time of both hosts, of a client program's report its time and its messages, and how long
-    packets waited in queues. Where flows run beside the workload: bytes that the path delivered of the workload, of all
-    beside it and of those that transfer bytes, while all ran; how long that was; and more that `flow_counts` says.
+    Columns: sent `messages` (null for none), `bytes_*` and `packets_*` on the wire and `payload_*` bytes in each
+    direction, both hosts' processor time, a client program's time and messages, and packets' waits in queues. With
+    flows beside the workload: bytes delivered while all ran for the workload, for all beside it and for bulk flows;
+    that time; and further columns from `flow_counts`.
     """
     return pl.DataFrame([_row(run) for run in runs], schema=dict.fromkeys(_COLUMNS, pl.Float64))
 
 
 def messages_of(run: CellRun) -> int:
-    """How many messages of a repetition were sent at all."""
+    """A repetition's sent messages."""
     return run.samples.height - run.samples["sent_ns"].null_count()
 
 
@@ -77,7 +75,7 @@ def _row(run: CellRun) -> dict[str, float | None]:
 
 
 def _payload(run: CellRun) -> dict[str, float]:
-    """Bytes of payload in each direction. Those of a transfer go one way, and count as far as they arrived."""
+    """Payload bytes in each direction. A transfer's go one way, and count as far as they arrived."""
     sent, received = float(run.samples["sent_bytes"].sum()), float(run.samples["received_bytes"].sum())
     workload = run.parameters.get("workload") or {}
     if workload.get("kind") == "transfer":
@@ -86,7 +84,7 @@ def _payload(run: CellRun) -> dict[str, float]:
 
 
 def profile_of(finished: Iterable[Finished]) -> CpuProfile | None:
-    """The sum of the profiles of some repetitions; None where there are none."""
+    """The sum over some repetitions' profiles; None without one."""
     profiles = [end.profile for end in finished if end.profile]
     if not profiles:
         return None

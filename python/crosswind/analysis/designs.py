@@ -1,4 +1,4 @@
-"""How heavy the tail of a metric may be, from the settings of a cell alone: decided before anything is measured."""
+"""A metric's possible tail, from its cell's settings alone: decided before any measurement."""
 
 from crosswind.analysis.settings import CellSettings
 from crosswind.catalog.metrics import Metric, Per
@@ -6,13 +6,13 @@ from crosswind.stats.design import LIGHT, Design, Tail
 from crosswind.text.quantities import RATE
 
 HEAVY_LOSS = 0.125
-"""At this loss of retransmissions, in one direction, a wait for them with a doubling timer has no finite third moment:
-8 p >= 1."""
+"""At this loss of retransmissions, in one direction, a wait with a doubling timer has no finite third moment: 8 p >= 1.
+"""
 
 
 MACHINE_SHARE = 0.1
-"""The least share of exchanges that are taken to be delayed by a machine that does something else too: what it does is
-skewed, as are lognormal times with sigma 1, and how often it happens is not known before."""
+"""The least share of exchanges assumed delayed by a busy machine: a skewed delay, as lognormal times with sigma 1, with
+an unknown frequency."""
 
 INFINITE_LOSS = 0.25
 """At this one it has no finite variance: 4 p >= 1."""
@@ -27,18 +27,17 @@ LEAST = {
     "unknown": 15,
     "others": 5,
 }
-"""Minimum repetitions of a mean with randomness other than loss, from a bootstrap of 300 real repetitions per element
+"""A mean's minimum repetitions under randomness other than loss, from a bootstrap over 300 real repetitions per element
 and metric: below it, 95 % intervals cover less than 93 %, or a 1 % limit errs in more than 2.5 %
 (docs/statistics-reference.md). Real networks were not measured."""
 
 
 def design_of(metric: Metric, settings: CellSettings) -> Design:
-    """The design of a metric in a cell: skewed where losses or random elements delay exchanges.
+    """A metric's design in a cell: skewed where losses or random elements delay exchanges.
 
-    At least the share p of exchanges is delayed where every packet is lost with probability p, and nearly all transfers
-    of many packets are, though not their handshakes. On the machine's clock its noise is skewed without any loss. A
-    datagram that is lost is not retransmitted, so that it delays nothing. What is counted of packets is skewed where
-    anything about them is left to chance, and so is processor time.
+    At packet loss p at least the share p of exchanges is delayed, and nearly all long transfers, though not their
+    handshakes. The machine's clock has skewed noise without any loss. A lost datagram is not retransmitted, and delays
+    nothing. Counts over packets are skewed where these are left to chance, and so is processor time.
     """
     loss = settings.retransmitted_loss
     if metric.is_counted_of_packets:
@@ -61,7 +60,7 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
 
 
 def _least(metric: Metric, settings: CellSettings) -> int:
-    """Minimum repetitions of the mean: the first matching row."""
+    """The mean's minimum repetitions: the first matching row."""
     is_of_queues = metric.name.startswith("queueing")
     # Bimodal: a few repetitions are far from all others.
     jumps = metric.name.startswith(("utilisation", "queueing_p99"))

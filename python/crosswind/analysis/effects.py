@@ -12,7 +12,7 @@ SIMULATED = "limits of the simulated mean included"
 
 @dataclass(frozen=True)
 class Predicted:
-    """A prediction above 0 with its limits: those of a simulated mean, else twice the value."""
+    """A prediction above 0 with its limits: a simulated mean's, else twice the value."""
 
     value: float
     low: float
@@ -40,7 +40,7 @@ def exponent_of(ratio: Interval, at: float, other: float) -> Interval:
 
 
 def per_step(difference: Interval, step: float) -> Interval:
-    """A difference for each unit of x. Args: step: from the one x to the other, above 0."""
+    """A difference per unit of x. Args: step: between the two x, above 0."""
     return _on_scale(difference, lambda number: number / step)
 
 
@@ -63,10 +63,10 @@ def over_model(measured: Interval, predicted: Predicted) -> Interval:
 def mean_error(measured: Sequence[Interval], predicted: Sequence[Predicted]) -> Interval:
     """The mean over cells of |predicted / measured - 1|.
 
-    Its ends are the least and the most that it may be while every number lies in its own interval, so these have to
-    hold all at once (Bonferroni). A number without an upper limit may be any above its lower one.
+    Its ends are its extremes with every number inside its own interval, so these have to hold all at once (Bonferroni).
+    A number without an upper limit may be any above its lower one.
 
-    Args: measured: a number above 0 of each cell, at least one. predicted: of the same cells.
+    Args: measured: each cell's number above 0, at least one. predicted: the same cells'.
     """
     pairs = list(zip(measured, predicted, strict=True))
     ends = [_error_limits(of, number) for of, number in pairs]
@@ -87,12 +87,12 @@ def mean_error(measured: Sequence[Interval], predicted: Sequence[Predicted]) -> 
 
 
 def _ends(measured: Interval) -> tuple[float | None, float | None]:
-    """The limits of a number, twice its value where it is exact."""
+    """A number's limits, twice its value if exact."""
     return (measured.value, measured.value) if measured.is_exact else (measured.low, measured.high)
 
 
 def _error_limits(measured: Interval, predicted: Predicted) -> tuple[float, float]:
-    """The least and the largest |predicted / measured - 1| within the limits of both."""
+    """The extremes of |predicted / measured - 1| within both limits."""
     low, high = _ends(measured)
     most = predicted.high / low if low is not None and low > 0 else math.inf
     least = 0.0 if high is None else predicted.low / high
@@ -101,7 +101,7 @@ def _error_limits(measured: Interval, predicted: Predicted) -> tuple[float, floa
 
 
 def _on_scale(of: Interval, rising: Callable[[float], float]) -> Interval:
-    """An interval with a rising function of its numbers; a logarithm of 0 or less is no number."""
+    """An interval under a rising function; a logarithm of 0 or less is no number."""
 
     def shown(number: float | None) -> float | None:
         try:

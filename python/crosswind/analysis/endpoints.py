@@ -1,4 +1,4 @@
-"""Who the two ends of cells were, where peers took part (docs/peers.md)."""
+"""Cells' two ends, where peers took part (docs/peers.md)."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,11 +9,11 @@ from crosswind.cell.result import Finished, PeerEnd, Peers
 from crosswind.text.units import format_duration
 
 _FINE_NS = 1000
-"""Steps of a clock that no exchange over a network is short enough for."""
+"""Clock steps shorter than any exchange over a network."""
 
 
 def ends_of(finished: Iterable[Finished]) -> Ends | None:
-    """The ends of a cell, over its repetitions; None where both were Crosswind's own."""
+    """A cell's ends over its repetitions; None if both were Crosswind's own."""
     known = [end.peers for end in finished if end.peers is not None]
     if not known:
         return None
@@ -30,7 +30,7 @@ def ends_of(finished: Iterable[Finished]) -> Ends | None:
 
 
 def end_conditions(finished: Sequence[Finished]) -> list[SettingValues]:
-    """The programs at the ends of all cells and the transports that were verified; none where no peer took part."""
+    """All cells' end programs and verified transports; none without a peer."""
     peers = [end.peers for end in finished if end.peers is not None]
     if not peers:
         return []

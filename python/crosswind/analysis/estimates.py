@@ -1,4 +1,4 @@
-"""The estimates of a cell: every statistic of each metric, or why the repetitions do not support it."""
+"""A cell's estimates: every statistic for each metric, or why the repetitions do not support it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,12 +23,12 @@ from crosswind.text.quantities import SHARE
 
 
 def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:
-    """The estimates of every metric that a cell has samples of."""
+    """Estimates for every metric with samples."""
     return {name: _of_metric(data, METRICS[name], level) for name in data.samples}
 
 
 def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
-    """One statistic of one metric of a cell, or why there is none. Args: name: of the metric, or of the share lost."""
+    """One statistic in a cell, or why there is none. Args: name: a metric's, or the share lost."""
     if name == LOST.name:
         absent = refused("there is no exchange", n=0, level=level)
         return absent if data.lost is None else share_interval(data.lost, level=level)
@@ -41,7 +41,7 @@ def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float)
 
 @dataclass(frozen=True)
 class BoundedNumber:
-    """A statistic of a metric in a cell, as it is judged against a bound. Attributes: name: of the metric."""
+    """A cell's statistic, judged against a bound. Attributes: name: the metric's."""
 
     data: CellData
     name: str
@@ -64,11 +64,11 @@ class BoundedNumber:
 
     @property
     def effect_to_show(self) -> Effect | None:
-        """What tells how many repetitions would decide; None for quantiles, whose own intervals decide."""
+        """The source for needed repetitions; None for quantiles: their own intervals decide."""
         return self.effect if self._quantile is None else None
 
     def at(self, level: float) -> Interval:
-        """The statistic with limits that allow for unseen events."""
+        """The statistic with limits allowing for unseen events."""
         made, effect = self._estimate(level), self.effect
         if made.is_exact:
             return made
@@ -83,8 +83,8 @@ class BoundedNumber:
 
     @property
     def of_most(self) -> Callable[[float], Interval] | None:
-        """The median of the repetitions at a level: it can show a broken bound where too few repetitions were touched
-        for the statistic to show it; else None.
+        """The repetitions' median at a level: it can show a broken bound with too few touched repetitions for the
+        statistic; else None.
         """
         if self.effect is None or self.effect.is_claimable:
             return None
@@ -100,7 +100,7 @@ class BoundedNumber:
         return STATISTICS[self.statistic].quantile
 
     def _with_claim_limits(self, made: Interval, level: float) -> Interval:
-        """An estimate with limits for a claim: each errs in at most half of 1 - level."""
+        """An estimate with limits for a claim: each errs in at most half (1 - level)."""
         metric = metric_named(self.name)
         tail = (1 - level) / 2
         # Order statistics assume nothing about the distribution.
@@ -119,7 +119,7 @@ class BoundedNumber:
 
 
 def one_estimate(data: CellData, metric: Metric, statistic: Statistic, *, level: float) -> Interval:
-    """One statistic of a metric that a cell has samples of, or why the repetitions do not support it."""
+    """One statistic for a metric with samples, or why the repetitions do not support it."""
     units = data.samples[metric.name]
     return estimated(
         lambda: _estimate(data, metric, units, statistic, level), n=units.n, level=level, units=units.count
@@ -161,10 +161,10 @@ def _mean(data: CellData, metric: Metric, units: Repetitions, level: float) -> I
 
 
 def within_nature(made: Interval, metric: Metric) -> Interval:
-    """An estimate whose limits are numbers that the metric can have: Student's t does not know that a time ends at 0.
+    """An estimate with possible limits only: Student's t does not know about times ending at 0.
 
-    The truth is one of these numbers, so that the interval encloses it as often as before. A lower limit alone that
-    says nothing is left out.
+    The truth is possible, so the interval encloses it as often as before. A lone lower limit without information is
+    left out.
     """
     if made.low is None or (metric.is_difference and metric.unit is not SHARE):
         return made
@@ -173,7 +173,7 @@ def within_nature(made: Interval, metric: Metric) -> Interval:
 
 
 def _exact_value(units: Repetitions, statistic: Statistic) -> float:
-    """Raises: TooFewSamples where it is an exchange that timed out."""
+    """Raises: TooFewSamples for a timed-out exchange."""
     if statistic.quantile is None:
         return statistic_of(units, "trimmed" if statistic.is_trimmed else "mean").value
     value = quantile_of(units, statistic.quantile)

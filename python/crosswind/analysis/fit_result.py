@@ -1,4 +1,4 @@
-"""What `crosswind fit` prints, as a result."""
+"""The result of `crosswind fit`."""
 
 from crosswind.decisions.model import ResultModel
 from crosswind.models.fitting import LeftOut
@@ -7,9 +7,9 @@ from crosswind.models.fitting import LeftOut
 class FittedCoefficient(ResultModel):
     """A coefficient with its 95 % interval.
 
-    Attributes: value: None where these cells do not tell it, as the exponent of the round trip where all of them have
-        the same. low, high: None there too, and where the repetitions do not support an interval. reason: why one is
-        missing. at_bound: whether the search ended at one of its bounds, beyond which it did not look.
+    Attributes: value: None if undetermined by these cells, as the exponent of a constant round trip. low, high: None
+        there too, and without an interval's support. reason: for a missing number. at_bound: whether the search ended
+        at one of its bounds.
     """
 
     name: str
@@ -21,11 +21,10 @@ class FittedCoefficient(ResultModel):
 
 
 class ModelFit(ResultModel):
-    """One model fitted to the cells of one congestion control. Errors are |predicted / measured - 1|; `held_out`: by a
-    fit without the cell's tenth of all.
+    """One model fitted to one congestion control's cells. Errors are |predicted / measured - 1|; `held_out`: by a fit
+    without the cell's tenth.
 
-    Attributes: cells: how many it was fitted to. worst_cell: where the largest held-out error is. levels: errors by
-        factor and level.
+    Attributes: cells: fitted. worst_cell: with the largest held-out error. levels: errors by factor and level.
     """
 
     congestion_control: str
@@ -43,9 +42,9 @@ class ModelFit(ResultModel):
 
 
 class FitResult(ResultModel):
-    """The fits to a run: of each congestion control by itself, the best held-out error first.
+    """A run's fits: each congestion control by itself, the best held-out error first.
 
-    Attributes: cells: in all fits together. left_out: cells that were not fitted to, and why.
+    Attributes: cells: in all fits together. left_out: cells without a fit, by reason.
     """
 
     schema_: str = "crosswind.fit/1"

@@ -1,8 +1,8 @@
-"""What flows that run at once get of their path: the workload of a cell and the flows beside it.
+"""Concurrent flows' shares of their path: a cell's workload and the flows beside it.
 
-All is about the time in which every flow runs: from the last beginning to the first end, in whole intervals of the
-table of flows. Rates are of IP packets that the path delivered. Of a flow they are in the direction in which it sends
-far more bytes; of one that sends about as many in both, in the direction in which the path delivered more of all.
+All is about the time with every flow running: from the last beginning to the first end, in whole intervals from the
+flow table. Rates count IP packets delivered by the path. A flow's direction is the one with far more of its bytes; for
+a balanced flow, the one with more bytes overall.
 """
 
 from collections.abc import Sequence
@@ -18,31 +18,31 @@ from crosswind.cell.record import CellRun
 from crosswind.stats.arrays import Array
 
 WORKLOAD = 0
-"""The number of the flow that is the workload of its cell."""
+"""The workload's flow number."""
 
 INTERVAL_NS = 100_000_000
-"""The length of the intervals in which crosswind-cell counts packets by flow."""
+"""crosswind-cell's interval for packet counts by flow."""
 
 FAIR = 0.9
-"""Jain's index from which bulk flows are said to share fairly: one of two flows then has twice what the other has."""
+"""Jain's index for fair sharing among bulk flows: one flow then has twice the other's rate."""
 
 TRIMMED_ABOVE = 0.95
 """Times above this quantile do not count in their trimmed mean (draft-ietf-ippm-responsiveness-09, section 5.2)."""
 
 IS_BACKGROUND = pl.col("background") == 1
-"""Of rows of the table of flows: background traffic, which is no flow and no host's."""
+"""Rows for background traffic, without flow or host."""
 
 _COUNTED = ("bytes", "packets", "dropped", "marked", "queueing_ns")
 
 _ONE_WAY = 2
-"""A flow goes one way that sends more than so many times as many bytes in it as in the other."""
+"""A flow goes one way if it sends more than this many times the bytes in it."""
 
 _LOOK_BACK_NS = 1_000_000_000
 """Over how long rates are averaged where it is asked since when they are fair."""
 
 
 def jain(rates: Array) -> float:
-    """Jain's index of fairness: 1 where all rates are equal, 1/n where one has all. Args: rates: shape (n,).
+    """Jain's index of fairness: 1 for equal rates, 1/n where one has all. Args: rates: shape (n,).
 
     Source: R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
     """
@@ -52,12 +52,10 @@ def jain(rates: Array) -> float:
 
 @dataclass(frozen=True)
 class Flows:
-    """The flows of a repetition, in the time in which all of them ran.
+    """A repetition's flows, while all ran.
 
-    Attributes:
-        names: of each flow, the workload's first. bulk: the numbers of those that transfer bytes.
-        from_ns, to_ns: the time in which all ran.
-        table: the intervals within it. background: those of background traffic, which is no flow.
+    Attributes: names: each flow's, the workload's first. bulk: bulk transfers' numbers. from_ns, to_ns: that time.
+        table: its intervals. background: background traffic's, not a flow.
     """
 
     names: tuple[str, ...]
@@ -88,18 +86,18 @@ class Flows:
 
     @property
     def length_ns(self) -> int:
-        """How long all of them ran."""
+        """The time with all running."""
         return self.to_ns - self.from_ns
 
     @cached_property
     def direction(self) -> str:
-        """That in which the path delivered more bytes."""
+        """The direction with more delivered bytes."""
         by_direction = dict(self.table.group_by("direction").agg(pl.col("bytes").sum()).iter_rows())
         return max(DIRECTIONS, key=lambda direction: by_direction.get(direction, 0))
 
     @cached_property
     def directions(self) -> tuple[str, ...]:
-        """That of each flow."""
+        """Each flow's direction."""
         return tuple(self._direction_of(*counts) for counts in zip(*self._bytes_by_direction, strict=True))
 
     def _direction_of(self, forward: float, reverse: float) -> str:
@@ -113,33 +111,33 @@ class Flows:
 
     @property
     def bytes(self) -> Array:
-        """What the path delivered of each flow in its direction, shape (flows,)."""
+        """Each flow's delivered bytes in its direction, shape (flows,)."""
         return self._own("bytes")
 
     @property
     def rates(self) -> Array:
-        """Bit/s of each flow, shape (flows,)."""
+        """Each flow's bit/s, shape (flows,)."""
         return 8e9 * self.bytes / self.length_ns
 
     def share(self, numbers: Sequence[int]) -> float:
-        """What flows of one name have of all that the path delivered of flows in their direction; NaN of nothing."""
+        """Same-named flows' share of all delivered flow bytes in their direction; NaN without any."""
         counted = self._counted[self.directions[numbers[0]]]["bytes"]
         return float(counted[list(numbers)].sum() / counted.sum()) if counted.any() else float("nan")
 
     @property
     def rivals(self) -> list[int]:
-        """The bulk flows that go one way: that of the workload, or where it is none of them that of the path."""
+        """Bulk flows in one direction: the workload's, or the path's if the workload is not bulk."""
         way = self.directions[WORKLOAD] if WORKLOAD in self.bulk else self.direction
         return [number for number in self.bulk if self.directions[number] == way]
 
     def _own(self, column: str) -> Array:
-        """What was counted of each flow in its direction, shape (flows,)."""
+        """Each flow's count in its direction, shape (flows,)."""
         forward, reverse = (self._counted[direction][column] for direction in DIRECTIONS)
         return np.where(np.array(self.directions) == DIRECTIONS[0], forward, reverse)
 
     @cached_property
     def _counted(self) -> dict[str, dict[str, Array]]:
-        """What was counted of each flow in each direction, each shape (flows,)."""
+        """Each flow's counts in each direction, each shape (flows,)."""
         sums = self.table.drop_nulls("flow").group_by("direction", "flow").agg(pl.col(_COUNTED).sum())
         made = {}
         for direction in DIRECTIONS:
@@ -151,37 +149,37 @@ class Flows:
 
     @property
     def background_counts(self) -> dict[str, float]:
-        """What was counted of background traffic in the direction."""
+        """Background traffic's counts in the direction."""
         in_direction = self.background.filter(direction=self.direction)
         return {column: float(in_direction[column].sum()) for column in _COUNTED}
 
     @property
     def dropped_shares(self) -> Array:
-        """The share that was dropped of each flow's packets, shape (flows,); NaN without packets."""
+        """Each flow's dropped share, shape (flows,); NaN without packets."""
         dropped, delivered = self._own("dropped"), self._own("packets")
         with np.errstate(invalid="ignore"):
             return dropped / (dropped + delivered)
 
     @property
     def marked_shares(self) -> Array:
-        """The share of each flow's delivered packets that the path marked, shape (flows,); NaN without packets."""
+        """Each flow's marked share among delivered packets, shape (flows,); NaN without packets."""
         with np.errstate(invalid="ignore"):
             return self._own("marked") / self._own("packets")
 
     @property
     def queueing_ns(self) -> Array:
-        """How long a packet of each flow waited in queues, on average, shape (flows,); NaN without packets."""
+        """Each flow's mean wait in queues, shape (flows,); NaN without packets."""
         with np.errstate(invalid="ignore"):
             return self._own("queueing_ns") / self._own("packets")
 
     @property
     def fairness(self) -> float | None:
-        """Jain's index of the rivals; None for fewer than two."""
+        """The rivals' Jain index; None for fewer than two."""
         return jain(self.bytes[self.rivals]) if len(self.rivals) > 1 else None
 
     @property
     def fair_after_ns(self) -> int | None:
-        """How long after the last beginning Jain's index of the rates of a second is `FAIR`; None where it never is."""
+        """From the last beginning to a Jain index at `FAIR` over a second's rates; None without one."""
         if len(self.rivals) < 2:
             return None
         count = self.length_ns // INTERVAL_NS
@@ -199,24 +197,24 @@ class Flows:
 
 
 def kinds_of_flows(parameters: dict[str, Any]) -> list[str]:
-    """The kind of workload of each flow of a cell, the workload's first."""
+    """Each flow's workload kind, the workload's first."""
     workload = parameters.get("workload") or {}
     beside = [[str(flow["workload"]["kind"])] * int(flow.get("count", 1)) for flow in parameters.get("flows") or ()]
     return [str(workload.get("kind")), *(kind for kinds in beside for kind in kinds)]
 
 
 def trimmed_mean(times: Array) -> float:
-    """The mean of those that are not above the 95th percentile. Args: times: shape (n,), n > 0."""
+    """The mean without times above the 95th percentile. Args: times: shape (n,), n > 0."""
     return float(times[times <= np.quantile(times, TRIMMED_ABOVE, method="inverted_cdf")].mean())
 
 
 def responsiveness(run: CellRun, flows: Flows) -> dict[str, float]:
-    """Round trips a minute of what was sent while all flows ran, as draft-ietf-ippm-responsiveness-09 counts them.
+    """Round trips a minute with all flows running, by draft-ietf-ippm-responsiveness-09.
 
-    Section 5.3.1: `responsiveness_foreign` is 60 s over the mean of TM(tcp_f), TM(tls_f) and TM(http_f), or of those
-    that there are, of exchanges that each have a connection of their own; a handshake of TLS 1.3 and of QUIC is one
-    round trip. `responsiveness_loaded` is 60 s over TM(http_l), of requests on connections that carry load.
-    `responsiveness` is the mean of both. A half that was not measured is left out, and then the mean is, too.
+    Section 5.3.1: `responsiveness_foreign` is 60 s over the mean of TM(tcp_f), TM(tls_f) and TM(http_f), as far as
+    measured, for exchanges with their own connections; a TLS 1.3 or QUIC handshake is one round trip.
+    `responsiveness_loaded` is 60 s over TM(http_l), for requests on loaded connections. `responsiveness` is the mean of
+    both, absent without one half.
     """
     in_time = pl.col("outcome") == "ok", pl.col("sent_ns").is_between(flows.from_ns, flows.to_ns - 1)
     responsiveness = {}
@@ -236,7 +234,7 @@ def responsiveness(run: CellRun, flows: Flows) -> dict[str, float]:
 
 
 def flow_counts(run: CellRun) -> dict[str, float | None]:
-    """What is counted of a repetition whose workload does not run alone (crosswind.analysis.counters)."""
+    """A repetition's counts with flows beside the workload (crosswind.analysis.counters)."""
     flows = Flows.of(run)
     if flows is None:
         return {}

@@ -1,4 +1,4 @@
-"""What each flow of a cell got of the path, estimated from its repetitions."""
+"""Each flow's share of the path, estimated from its repetitions."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,15 +16,15 @@ from crosswind.stats.mean import mean_interval
 from crosswind.stats.repetitions import Repetitions
 
 MOST_INTERVALS = 300
-"""Over time, of a flow; longer runs have longer intervals."""
+"""A flow's maximum over time; longer runs have longer intervals."""
 
 
 BACKGROUND = "background traffic"
-"""Its row beside those of the flows."""
+"""Its row beside the flows'."""
 
 
 def flows_of(data: Sequence[CellData], *, level: float) -> list[FlowResult]:
-    """What each flow of each cell got, flows of one name together."""
+    """Each flow's share in each cell, same-named flows together."""
     return [made for cell in data for made in _of_cell(cell, level=level)]
 
 
@@ -90,7 +90,7 @@ def _mean(values: Array) -> float:
 
 
 def _over_time(run: CellRun, which: pl.Expr) -> list[FlowOverTime]:
-    """The intervals of the first repetition, all of its time, of some rows together; many are joined."""
+    """The first repetition's intervals, all its time, some rows together; many are joined."""
     intervals = run.intervals.filter(which)
     end = run.intervals["from_ns"].max()
     assert isinstance(end, int)

@@ -1,4 +1,4 @@
-"""Warnings of cells whose repetitions are not alike: they drift over the run, or each resembles the one before."""
+"""Warnings for cells with unlike repetitions: drifting over the run, or resembling their predecessor."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,9 +11,9 @@ from crosswind.stats.diagnostics import Diagnostics
 
 
 def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
-    """The cells, with warnings where repetitions of a main metric drift or resemble their neighbours.
+    """The cells, with warnings where a main metric's repetitions drift or resemble their neighbours.
 
-    P-values are corrected over all cells of a run (`LIKENESS`), so that a sound run is warned of once in twenty.
+    P-values are corrected over a run's cells (`LIKENESS`): a sound run has a warning once in twenty.
     """
     asked = [
         (cell.cell, METRICS[name].title, likeness)
@@ -38,6 +38,6 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
 
 
 def _known(cell: CellResult) -> Mapping[str, Diagnostics]:
-    """The diagnostics of each metric of a cell that has enough repetitions to judge their order."""
+    """Diagnostics for each metric with enough repetitions to judge their order."""
     diagnostics = {name: estimates.diagnostics for name, estimates in cell.estimates.items()}
     return {name: made for name, made in diagnostics.items() if made is not None and made.drift_p is not None}

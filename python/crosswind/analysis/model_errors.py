@@ -1,4 +1,4 @@
-"""The errors of models over the cells of a run: |predicted / measured - 1|, with and without loss apart."""
+"""Models' errors over a run's cells: |predicted / measured - 1|, with and without loss apart."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from crosswind.stats.repetitions import Repetitions
 
 @dataclass(frozen=True)
 class _Compared:
-    """One model in one cell. spread: relative standard error of the measured mean, None with one repetition."""
+    """One model in one cell. spread: the measured mean's relative standard error, None with one repetition."""
 
     prediction: ModelPrediction
     cell: int
@@ -27,10 +27,10 @@ class _Compared:
 
 
 def model_errors(cells: Sequence[CellResult], data: Sequence[CellData]) -> list[ModelErrors]:
-    """A row for each model, with and without loss, in the order of the study; none where a single cell is all there is.
+    """A row for each model, with and without loss, in the study's order; none for a single cell.
 
-    Measured is the mean of all samples of a cell, whether or not they bound it: its error averages out over cells, and
-    refusing the wildest cells would flatter every model.
+    Measured is the mean over all samples in a cell, bounded or not: its error averages out over cells, and refusing the
+    wildest cells would flatter every model.
     """
     groups: dict[tuple[str, bool], list[_Compared]] = {}
     for cell, own in zip(cells, data, strict=True):
@@ -46,7 +46,7 @@ def model_errors(cells: Sequence[CellResult], data: Sequence[CellData]) -> list[
 
 
 def relative_error(samples: Repetitions) -> float | None:
-    """Standard error of the mean of all samples over that mean, by what the repetitions' means scatter."""
+    """The standard error of all samples' mean over that mean, from the repetitions' means."""
     means = samples.means
     if means.size < 2:
         return None

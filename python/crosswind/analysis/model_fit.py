@@ -1,4 +1,4 @@
-"""Fits of models to the transfers of a run: which cells can be fitted to, and what came of it, as a result."""
+"""Fits between models and a run's transfers: suitable cells, and the fits as a result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ AT_BOUND = "the search ended at one of its bounds"
 
 
 class FitError(ValueError):
-    """A run that cannot be fitted to; the message says why, `hint` what would do."""
+    """A run unsuitable for a fit; `hint`: the remedy."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -36,11 +36,11 @@ class FitError(ValueError):
 
 
 def fit_models(record: RunRecord, names: Sequence[str] = (), *, simulated: bool = False, seed: int = 1) -> FitResult:
-    """Fits models to the mean transfer times of a run's cells with loss.
+    """Fits models to the mean transfer times in a run's cells with loss.
 
-    Args:   names: of FORMS, all by default. simulated: to the times that the simulation has for these cells, instead of
-            the measured ones. seed: of the tenths.
-    Raises: FitError when the run has too few cells that can be fitted to. KeyError for an unknown name.
+    Args: names: from FORMS, all by default. simulated: to these cells' simulated times, instead of the measured ones.
+        seed: the tenths'.
+    Raises: FitError for a run with too few suitable cells. KeyError for an unknown name.
     """
     data = collect(record)
     usable, left_out = _usable(data)
@@ -68,9 +68,9 @@ def fit_models(record: RunRecord, names: Sequence[str] = (), *, simulated: bool 
 
 @dataclass(frozen=True)
 class _Transfers:
-    """A cell that can be fitted to.
+    """A cell suitable for a fit.
 
-    Attributes: seconds: the mean of each repetition, or of each part of what was simulated. n: transfers in these.
+    Attributes: seconds: each repetition's mean, or each simulated part's. n: transfers in these.
     """
 
     data: CellData
@@ -92,12 +92,12 @@ class _Transfers:
 
     @property
     def amount(self) -> Amount:
-        """How much is known of it."""
+        """Its repetitions and samples."""
         return Amount(design_of(METRICS[_METRIC], self.data.settings), self.seconds.size, self.n)
 
 
 def _groups(cells: Sequence[_Transfers], left_out: dict[str, int]) -> list[list[_Transfers]]:
-    """The cells of each congestion control that are enough for a fit; no formula knows what it does."""
+    """Each congestion control's cells, if enough for a fit; no formula knows its behaviour."""
     groups: dict[str, list[_Transfers]] = {}
     for cell in cells:
         groups.setdefault(cell.situation.congestion_control, []).append(cell)
@@ -108,7 +108,7 @@ def _groups(cells: Sequence[_Transfers], left_out: dict[str, int]) -> list[list[
 
 
 def _fits(cells: Sequence[_Transfers], forms: Sequence[Form], *, simulated: bool, seed: int) -> list[ModelFit]:
-    """The fits to the cells of one congestion control, the best first."""
+    """Fits to one congestion control's cells, the best first."""
     measured, factors = _measured(cells), _factors([cell.situation for cell in cells])
     short = coefficient_shortage(cell.amount for cell in cells)
     # What is expected of coefficients comes from simulations, to which it has nothing to add.
@@ -121,7 +121,7 @@ def _measured(cells: Sequence[_Transfers]) -> MeasuredCells:
 
 
 def _usable(data: Sequence[CellData]) -> tuple[list[CellData], dict[str, int]]:
-    """The cells that can be fitted to, and how many cannot for each reason."""
+    """The suitable cells, and the others' number by reason."""
     usable: list[CellData] = []
     left_out: dict[str, int] = {}
     for cell in data:
@@ -134,7 +134,7 @@ def _usable(data: Sequence[CellData]) -> tuple[list[CellData], dict[str, int]]:
 
 
 def _unusable(cell: CellData) -> str | None:
-    """Why a cell cannot be fitted to; None where it can."""
+    """Why a cell is unsuitable; None for a suitable one."""
     read = situation(cell.parameters, cell.effect, cell.smallest_round_trip_ns)
     samples = cell.samples.get(_METRIC)
     times = samples.values if samples is not None else np.empty(0)
@@ -151,7 +151,7 @@ def _unusable(cell: CellData) -> str | None:
 
 
 def _factors(cells: Sequence[Situation]) -> Mapping[str, list[str]]:
-    """For each quantity that a model knows, every cell's level. Paths without delay are one level of the round trip."""
+    """Every cell's level for each quantity in a model. Paths without delay are one level."""
     return {
         "size": [format_size(cell.size_bytes or 0) for cell in cells],
         "rate": [format_rate(int(cell.rate_bps or 0)) for cell in cells],
@@ -164,7 +164,7 @@ def _factors(cells: Sequence[Situation]) -> Mapping[str, list[str]]:
 
 
 def _coefficients(fitted: Fitted, short: Shortage | None) -> list[FittedCoefficient]:
-    """Args: short: why the design of the cells supports no interval."""
+    """Args: short: why the cells' design supports no interval."""
     assert fitted.limits is not None
     made = []
     for name, *numbers in zip(

@@ -1,4 +1,4 @@
-"""How many repetitions a precision will take, from how much the repetitions of an earlier run spread."""
+"""Repetitions needed for a precision, from the spread in an earlier run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,20 +28,18 @@ from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_li
 from crosswind.stats.sequential import look_at_which, repetitions_alike
 
 LEVEL = 0.8
-"""Of the range of the number of repetitions, which follows from that of the spread."""
+"""For the range of needed repetitions, from the spread's range."""
 
 
 @dataclass(frozen=True)
 class NeededRepetitions:
-    """The repetitions that a precision will take in a cell.
+    """The repetitions needed for a precision in a cell.
 
-    Attributes:
-        pilot_cell: of the earlier run; None where it has no such cell. pilot_units: its repetitions.
-        value, spread: mean and standard deviation of these, in `unit`; None where they have none.
-        wanted: the half-width in `unit`. needed: repetitions at which it will probably be reached; low, high: the range
-            with 80 %. None: beyond `most`. has_range: whether there is one; where losses or delays come at random, an
-            earlier run may have missed rare long ones, and no distribution of its spread is known. fixed: how many a
-            design without looks takes. reason: why nothing is known.
+    Attributes: pilot_cell: in the earlier run; None without one. pilot_units: its repetitions. value, spread: their
+        mean and standard deviation, in `unit`; None without values. wanted: the half-width in `unit`. needed: probably
+        sufficient repetitions; low, high: its range with 80 %. None: beyond `most`. has_range: whether it has one;
+        under random losses or delays an earlier run may have missed rare long ones, and its spread's distribution is
+        unknown. fixed: for a design without looks. reason: why nothing is known.
     """
 
     cell: int
@@ -68,10 +66,10 @@ def needed_repetitions(
     cells: Mapping[int, tuple[Mapping[str, str], Mapping[str, Any], PathEffect]],
     pilot: RunRecord,
 ) -> list[NeededRepetitions]:
-    """What each precision of a study will take in each of its cells.
+    """Each precision's needs in each of its study's cells.
 
-    Args: asked: as a manifest has it. cells: levels, parameters and effect of each cell of the study, by index.
-        pilot: the earlier run; its cells are matched as those of two runs are.
+    Args: asked: from a manifest. cells: each study cell's levels, parameters and effect, by index. pilot: the earlier
+        run, with cells matched like two runs'.
     """
     read = AskedPrecision.model_validate(asked)
     looks = {cell: look.repetitions for look in read.looks for cell in look.cells}

@@ -1,8 +1,7 @@
-"""What both ends know of a network that is really there, where no emulator counts packets.
+"""Both ends' knowledge about a real network, without an emulator to count packets.
 
-A segment that TCP retransmits is taken for one that was lost. Some were only late (RFC 3522 calls them spurious), and
-a lost acknowledgement may cause no retransmission: the share of retransmitted segments is not the loss, it stands for
-it.
+A retransmitted TCP segment is taken for a lost one. Some were only late (spurious in RFC 3522), and a lost
+acknowledgement may cause no retransmission: the share of retransmitted segments stands for the loss.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ INFERRED = (
 
 
 def network_of(finished: Iterable[Finished], *, captured: bool = False) -> NetworkConditions | None:
-    """What the repetitions of a run say of their server; None where there was none. Args: captured: by both ends."""
+    """A run's server, by its repetitions; None without one. Args: captured: by both ends."""
     ends = [(end, end.network) for end in finished if end.network is not None]
     if not ends:
         return None
@@ -49,7 +48,7 @@ def network_of(finished: Iterable[Finished], *, captured: bool = False) -> Netwo
 
 
 def retransmitted_of(finished: Sequence[Finished], *, level: float) -> dict[DirectionName, Retransmitted]:
-    """What the kernels of both ends retransmitted in some repetitions of a cell; empty without a real network."""
+    """Both kernels' retransmissions in a cell's repetitions; empty without a real network."""
     networks = [end.network for end in finished if end.network is not None]
     ways: tuple[DirectionName, ...] = ("forward", "reverse")
     shares = {way: _retransmitted(_tcp_of(networks, way), level) for way in ways}
@@ -71,7 +70,7 @@ def inferred_situation(parameters: Mapping[str, Any], finished: Sequence[Finishe
 
 
 def _tcp_of(networks: Sequence[RealNetwork], way: DirectionName) -> list[TcpOfEnd]:
-    """What the end that sends in a direction has counted."""
+    """The sending end's counts in a direction."""
     both = [network.tcp for network in networks if network.tcp is not None]
     return [tcp.client if way == "forward" else tcp.server for tcp in both]
 

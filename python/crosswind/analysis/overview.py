@@ -1,9 +1,9 @@
-"""What each cell of a large run comes to, read part by part: means and medians, without intervals.
+"""A large run's cells, read part by part: means and medians, without intervals.
 
     parts of the run -> units -> a result for each cell
 
-Nothing here is held for each exchange, but for the metrics that questions about many cells need, and nothing is
-simulated: a run of a hundred thousand repetitions takes seconds.
+Nothing is held per exchange except metrics for questions about many cells, and nothing is simulated: a run with a
+hundred thousand repetitions takes seconds.
 """
 
 import json
@@ -45,18 +45,16 @@ _RESULT = pl.Struct({
         "virtual_time": pl.Boolean,
     }),
 })  # fmt: skip
-"""What is read of a result."""
+"""The fields read from a result."""
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What a large run comes to.
+    """A large run's results.
 
-    Attributes:
-        cells: those that were run, in the order of their indices. conditions: of all cells of the plan.
-        units: what each repetition is worth, by the metrics that samples alone tell.
-        executed: repetitions that have a result. machines: those on whose clock cells ran; None: the run's own.
-        held: others that are asked about, with the samples of some metrics.
+    Attributes: cells: executed ones, by index. conditions: for all planned cells. units: each repetition's, for metrics
+        from samples alone. executed: repetitions with a result. machines: of real-clock cells; None: the run's own.
+        held: further cells under question, with some metrics' samples.
     """
 
     cells: list[CellResult]
@@ -69,14 +67,14 @@ class Overview:
 
 @dataclass(frozen=True)
 class Held:
-    """Cells that are asked about and too many to be read whole. Attributes: metrics: whose samples are enough."""
+    """Cells under question, too many to read whole. Attributes: metrics: with sufficient samples."""
 
     cells: frozenset[int] = frozenset()
     metrics: Sequence[Metric] = ()
 
     @property
     def columns(self) -> list[str]:
-        """The columns of samples that are kept of them."""
+        """Their kept sample columns."""
         roots = {root for metric in self.metrics for root in pl.sql_expr(metric.formula).meta.root_names()}
         known = {*roots, "connect_ns", "connection", "exchange", "intended_ns", "outcome"} & set(SAMPLES.schema)
         return [*_OWN, *sorted(known)]
@@ -88,7 +86,7 @@ def can_be_held(metric: Metric) -> bool:
 
 
 def read_large(run: LargeRun, held: Held | None = None) -> "Reading":
-    """Reads a run, once. Args: held: what is kept of its samples."""
+    """Reads a run, once. Args: held: the samples to keep."""
     reading = Reading(run.cells, held)
     for part in run.parts:
         reading.add(part)
@@ -96,7 +94,7 @@ def read_large(run: LargeRun, held: Held | None = None) -> "Reading":
 
 
 class Reading:
-    """What has been read of a run so far. Args: cells: all cells of its plan. held: as of `read_large`."""
+    """A run as far as read. Args: cells: all planned. held: as in `read_large`."""
 
     def __init__(self, cells: Sequence[CellRun], held: Held | None = None) -> None:
         self._cells = cells
@@ -142,21 +140,21 @@ class Reading:
 
     @cached_property
     def units(self) -> pl.DataFrame:
-        """As of `Overview`."""
+        """As in `Overview`."""
         return pl.concat([pl.DataFrame(schema=UNITS), *self._units])
 
     @cached_property
     def ends(self) -> pl.DataFrame | None:
-        """How each repetition ended of which that was read; None where there is none."""
+        """Each read repetition's end; None without one."""
         return pl.concat(self._ends) if self._ends else None
 
     @property
     def invalid(self) -> dict[int, str | None]:
-        """Why invalid cells are invalid, by the index of the cell."""
+        """Invalid cells' reasons, by index."""
         return {} if self.ends is None else {cell: causes_text(own) for cell, own in _causes(self.ends).items()}
 
     def overview(self, run: LargeRun, level: float) -> Overview:
-        """What was read."""
+        """The run as read."""
         units, ends = self.units, self.ends
         if ends is None:
             return Overview([], None, units, 0, [])
@@ -184,7 +182,7 @@ class Reading:
         return Overview(cells, self._conditions(run, ends, facts), units, ends.height, machines, held)
 
     def _held_cells(self, run: LargeRun, results: Sequence[CellResult]) -> Iterator[CellData]:
-        """The cells that are held, with the samples of some metrics and nothing else."""
+        """Held cells, with some metrics' samples and nothing else."""
         if not self._kept:
             return
         rows = pl.concat(self._kept).sort(_OWN, maintain_order=True)
@@ -216,7 +214,7 @@ class Reading:
     def _conditions(
         self, run: LargeRun, ends: pl.DataFrame, facts: Mapping[int, Mapping[str, Any]]
     ) -> Conditions | None:
-        """Conditions of all cells, of which one of each part says what its programs were."""
+        """All cells' conditions; one cell in each part names the programs."""
         kinds = [replace(kind, finished=self.examples.get(kind.cell)) for kind in self._cells if kind.cell in facts]
         made = conditions_of(run.record, [CellData(kind.cell, kind.levels, [kind], {}) for kind in kinds])
         if made is None:
@@ -228,7 +226,7 @@ class Reading:
 
 
 def _facts(ends: pl.DataFrame) -> pl.DataFrame:
-    """The repetitions, attempts, clock and kernel of each cell, and which repetitions had no success, from 1."""
+    """Each cell's repetitions, attempts, clock and kernel, and its repetitions without success, from 1."""
     fruitless = ((pl.col("rows") > 0) & (pl.col("ok") == 0)).fill_null(value=False)
     return ends.group_by("cell").agg(
         repetitions=pl.len(),
@@ -240,7 +238,7 @@ def _facts(ends: pl.DataFrame) -> pl.DataFrame:
 
 
 def _causes(ends: pl.DataFrame) -> dict[int, dict[str, list[int]]]:
-    """Why cells are invalid: the causes of each, with the repetitions that they affected, counted from 1."""
+    """Invalid cells' causes, each with its affected repetitions, from 1."""
     causes: dict[int, dict[str, list[int]]] = {}
     invalid = ends.filter(~pl.col("valid").fill_null(value=False)).sort(_OWN)
     for row in invalid.select(*_OWN, "valid", "reasons", "failure").iter_rows(named=True):
@@ -254,13 +252,13 @@ def _causes(ends: pl.DataFrame) -> dict[int, dict[str, list[int]]]:
 
 
 def _warnings(ends: pl.DataFrame) -> dict[int, list[ResultWarning]]:
-    """The warnings of each cell, each once."""
+    """Each cell's warnings, each once."""
     given = ends.sort(_OWN).select("cell", "warnings").explode("warnings").drop_nulls().unique(maintain_order=True)
     return {cell: [ResultWarning(**warning) for (warning,) in rows] for cell, rows in _by_cell(given).items()}
 
 
 def _failures(ends: pl.DataFrame) -> dict[int, list[FailureCount]]:
-    """The exchanges of each cell that did not go well, by their outcome, the most frequent first."""
+    """Each cell's failed exchanges by outcome, the most frequent first."""
     counted = (
         ends.sort(_OWN).select("cell", "outcomes").explode("outcomes").drop_nulls().unnest("outcomes")
         .group_by("cell", "outcome").agg(pl.col("count").sum(), pl.col("first_error").drop_nulls().first())
@@ -281,7 +279,7 @@ def _by_cell(rows: pl.DataFrame) -> dict[int, list[tuple[Any, ...]]]:
 
 
 def _estimates(units: pl.DataFrame, exact: Iterable[int], level: float) -> dict[int, dict[str, MetricEstimates]]:
-    """Mean and median of each metric of each cell."""
+    """Each cell's mean and median for each metric."""
     of = {name: pl.col("value").filter(statistic=name) for name in ("mean", "median", "smallest", "largest")}
     n = pl.col("n").filter(statistic="mean")
     rows = units.group_by("metric", "cell", maintain_order=True).agg(

@@ -1,10 +1,9 @@
-"""Whether the intervals of a run are as narrow as its study asks, and which cells go on.
+"""Whether a run's intervals are as narrow as requested, and the cells to continue.
 
-A cell is looked at when it has as many repetitions as its schedule says. Each repetition counts by one number, the
-statistic of its metric; the interval of the mean of these is valid under all looks together
-(crosswind.stats.sequential). It is wider by what chance may do that no repetition has shown (crosswind.stats.chance):
-a rare event of which a cell has had none, or few, would end it early with a narrow interval beside the truth. A cell
-goes on until every precision that is asked of it is reached.
+A cell is looked at after its scheduled numbers of repetitions. Each repetition counts by one number, its metric's
+statistic; the interval for their mean is valid under all looks together (crosswind.stats.sequential). It allows for
+unseen events (crosswind.stats.chance): without a rare event so far, a narrow interval beside the truth would end the
+cell early. A cell goes on until it reaches all its precisions.
 """
 
 import math
@@ -32,14 +31,14 @@ from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.sequential import look_at_which, repeated_interval, repetitions_alike
 
 _ROUNDING = 1e-12
-"""Of a number that is the same every time: what rounding leaves of its spread."""
+"""Relative spread left by rounding in a constant number."""
 
 _NO_TABLES: dict[str, Any] = dict.fromkeys(("samples", "probes", "spent", "intervals", "objects"), pl.DataFrame())
-"""Of a repetition whose values are known: with all that it had, a long run would not fit into memory."""
+"""For a repetition with known values: a long run's tables would not fit into memory."""
 
 _UNSEEN_ALPHA = 0.025
-"""Of what no repetition has shown. Looks do not add to it: a share of repetitions that have an event is larger than
-what is allowed for from some number of repetitions on, and none of these has one with this probability at most."""
+"""For unseen events. Looks do not add to it: from some number of repetitions on, a larger share of repetitions with an
+event than allowed for stays unseen with at most this probability."""
 
 
 class _Asked(BaseModel):
@@ -47,7 +46,7 @@ class _Asked(BaseModel):
 
 
 class AskedTarget(_Asked):
-    """A half-width to reach in some cells. target: as written. bound: its number, a share of the mean or a size."""
+    """A half-width to reach in some cells. target: as written. bound: its number, relative to the mean or a size."""
 
     metric: str
     statistic: str
@@ -58,21 +57,21 @@ class AskedTarget(_Asked):
 
 
 class AskedLooks(_Asked):
-    """After how many repetitions some cells are looked at."""
+    """Some cells' numbers of repetitions to look at."""
 
     cells: tuple[int, ...]
     repetitions: tuple[int, ...]
 
 
 class AskedPrecision(_Asked):
-    """What a manifest has as `precision`."""
+    """A manifest's `precision`."""
 
     targets: tuple[AskedTarget, ...]
     looks: tuple[AskedLooks, ...]
 
 
 class PrecisionRule:
-    """Judges a run as it goes on. Args: asked: as the manifest has it."""
+    """Judges a run as it goes on. Args: asked: from the manifest."""
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
         read = AskedPrecision.model_validate(asked)
@@ -91,7 +90,7 @@ class PrecisionRule:
         self.add_cell(CellData(run.cell, run.levels, [run], read_samples([run], undisturbed_ns=None)))
 
     def add_cell(self, data: CellData) -> None:
-        """Some repetitions of a cell have ended."""
+        """Adds some finished repetitions to a cell."""
         self._done[data.cell] = self._done.get(data.cell, 0) + len(data.runs)
         if data.is_exact:
             self._exact.add(data.cell)
@@ -105,10 +104,10 @@ class PrecisionRule:
             self._parts.setdefault(data.cell, []).append(replace(data, runs=runs, samples=samples))
 
     def next_counts(self) -> dict[int, int]:
-        """Of each cell that goes on, how many repetitions it is to have in all before it is looked at again.
+        """For each cell still running, its total repetitions before the next look.
 
-        Half-way to where its precision will probably be reached: every look in between would cost time, and none is
-        needed, since the interval is valid at all of them whichever are taken.
+        Half-way to its precision's probable end: looks in between cost time, and none is needed, since the interval is
+        valid at any of them.
         """
         likely: dict[int, int] = {}
         for state in self.state():
@@ -123,7 +122,7 @@ class PrecisionRule:
         return max((n for n in ahead if n <= (done + likely) // 2), default=ahead[0])
 
     def state(self) -> list[CellPrecision]:
-        """How far every precision is in every cell, in order of the cells."""
+        """Every precision in every cell, by cell."""
         states = [self._state(cell, target) for cell, target in self._targets]
         by_cell: dict[int, list[CellPrecision]] = {}
         for state in states:
@@ -131,7 +130,7 @@ class PrecisionRule:
         return [state for cell in sorted(by_cell) for state in self._with_end(cell, by_cell[cell])]
 
     def _look(self, cell: int) -> tuple[int, int]:
-        """The last look of a cell that was reached: its index, and its repetitions; (-1, 0) before the first."""
+        """A cell's last reached look: its index, and its repetitions; (-1, 0) before the first."""
         looks, done = self._looks[cell], self._done.get(cell, 0)
         passed = [n for n in looks if n <= done]
         return len(passed) - 1, passed[-1] if passed else 0
@@ -187,7 +186,7 @@ class PrecisionRule:
         return _of_alike(state, looks) if alike else state
 
     def _at_look(self, cell: int, metric: str, repetitions: int) -> CellData:
-        """What a look knows of a cell: the repetitions before it, with the values of a metric."""
+        """A cell at a look: the repetitions before it, with a metric's values."""
         parts = self._parts[cell]
         runs = [run for part in parts for run in part.runs if run.repetition < repetitions]
         units = joined([part.samples[metric] for part in parts if metric in part.samples])
@@ -195,7 +194,7 @@ class PrecisionRule:
         return replace(parts[0], runs=runs, samples={metric: units.chosen(known)} if known else {})
 
     def _with_end(self, cell: int, states: Sequence[CellPrecision]) -> list[CellPrecision]:
-        """What ended a cell, if anything: a cell goes on until all its precisions are reached."""
+        """A cell's end, if any: it goes on until it reaches all its precisions."""
         look, _ = self._look(cell)
         open_states = [state for state in states if state.ended is None and not state.is_reached]
         at_cap = look == len(self._looks[cell]) - 1
@@ -210,7 +209,7 @@ def is_alike(spread: float, value: float) -> bool:
 
 
 def _of_alike(state: CellPrecision, looks: Sequence[int]) -> CellPrecision:
-    """Where all repetitions are the same: without an interval until a sign test says that most of them are so."""
+    """For equal repetitions: no interval until a sign test shows most to be equal."""
     alike = repetitions_alike(looks)
     if alike is not None and state.units >= alike:
         return state
@@ -227,12 +226,11 @@ def _ended(state: CellPrecision) -> CellPrecision:
 
 @dataclass(frozen=True)
 class Support:
-    """What the design of a cell and its repetitions so far say of the interval of a statistic.
+    """A statistic's interval, by the cell's design and its repetitions so far.
 
-    Attributes:
-        least: repetitions that the interval takes by design, with as many values in each as there are; 0 where no
-            number suffices. units: repetitions so far. touched: those of them in which enough packets were lost to move
-            the statistic; None where none can be lost, or nobody counted. chance: what it may do beyond them.
+    Attributes: least: needed by design, at the present number of values in each; 0 if no number suffices. units:
+        repetitions so far. touched: those with enough lost packets to move the statistic; None where none can be lost,
+        or uncounted. chance: its unseen events.
     """
 
     least: int = 0
@@ -241,11 +239,11 @@ class Support:
     chance: Chance = NO_CHANCE
 
     def allowance(self, repetitions: int) -> tuple[float, float]:
-        """By how much the statistic may be less, and more, than so many repetitions probably show."""
+        """The statistic's possible deviation below and above, beyond the repetitions' evidence."""
         return expected_allowance(self.chance, self.units, repetitions, _UNSEEN_ALPHA)
 
     def half_width(self, repetitions: int) -> float:
-        """What that adds to half the width of the interval."""
+        """Its share of the interval's half-width."""
         return sum(self.allowance(repetitions)) / 2
 
     @property
@@ -258,7 +256,7 @@ class Support:
 
 
 def support_of(data: CellData, metric: str, statistic: str) -> Support:
-    """What a cell supports. Args: data: its repetitions so far."""
+    """A cell's support. Args: data: its repetitions so far."""
     units, quantile = data.samples.get(metric), STATISTICS[statistic].quantile
     if units is None or not units.count:
         return Support()
@@ -274,7 +272,7 @@ def support_of(data: CellData, metric: str, statistic: str) -> Support:
 
 
 def joined(parts: Sequence[Repetitions]) -> Repetitions:
-    """Repetitions of a cell, one part below the other."""
+    """A cell's repetitions, one part below the other."""
     if len(parts) == 1:
         return parts[0]
     starts = np.cumsum([0, *(part.count for part in parts)])
@@ -294,12 +292,12 @@ def first_look(looks: Sequence[int], repetitions: int) -> int | None:
 
 
 def beyond_the_most(least: int, most: int) -> str:
-    """Why there is no sense in running a cell until an interval is narrow."""
+    """Why waiting for a narrow interval is pointless."""
     return f"its interval takes {least} repetitions by design, and {most} are the most"
 
 
 def precision_of(record: RunRecord, data: Sequence[CellData] | None = None) -> list[CellPrecision]:
-    """How far the precisions of a run are; empty where none was asked for. Args: data: its cells, if they are known."""
+    """A run's precisions; empty if none was requested. Args: data: its cells, if known."""
     if record.precision is None:
         return []
     rule = PrecisionRule(record.precision)
@@ -309,9 +307,9 @@ def precision_of(record: RunRecord, data: Sequence[CellData] | None = None) -> l
 
 
 def why_unreachable(asked: Mapping[str, Any], cells: Mapping[int, tuple[Mapping[str, Any], PathEffect]]) -> str | None:
-    """Why a precision cannot be reached by design in some cell; None where nothing speaks against it.
+    """Why a precision is unreachable by design in some cell, else None.
 
-    Args: asked: as the manifest has it. cells: of each its parameters, as sent to crosswind-cell, and its effect.
+    Args: asked: from the manifest. cells: each one's parameters, as sent to crosswind-cell, and its effect.
     """
     for target in AskedPrecision.model_validate(asked).targets:
         for cell in sorted(target.cells):

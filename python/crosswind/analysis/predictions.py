@@ -1,4 +1,4 @@
-"""Models beside the measurement of a cell."""
+"""Models beside a cell's measurement."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -13,16 +13,16 @@ from crosswind.models.model import packets_of_each
 from crosswind.stats.estimate import Interval
 
 NOTABLE = 0.1
-"""Of the random loss: what is dropped beyond it and is said."""
+"""Relative to the random loss: the least reported excess of drops."""
 MORE_DROPPED = "the path dropped more than its random loss (column “dropped”): the model knows that loss alone"
 
 
 def predictions_of(
     models: Iterable[str], estimates: Mapping[str, MetricEstimates], data: CellData
 ) -> list[ModelPrediction]:
-    """What each named model says of a cell; models that do not apply to its workload are left out.
+    """Each named model's prediction for a cell, if it applies to the workload.
 
-    The cells of a run share what is simulated, so that a report is quick.
+    A run's cells share the simulated packets, for a quick report.
 
     Raises: KeyError for an unknown model.
     """
@@ -41,10 +41,10 @@ def predictions_of(
 
 @dataclass(frozen=True)
 class _Drops:
-    """What the path dropped of the packets that entered it in the direction of the data.
+    """The path's drops among packets in the data's direction.
 
-    Attributes: share: for any cause; None where it was not counted. beyond_loss: whether that is notably more than the
-        loss that the path has by its effect, by a tenth of it and by more than chance makes.
+    Attributes: share: for any cause; None if uncounted. beyond_loss: whether it notably exceeds the path's random loss,
+        by a tenth and by more than chance.
     """
 
     share: float | None
@@ -52,7 +52,7 @@ class _Drops:
 
     @classmethod
     def of(cls, data: CellData) -> "_Drops":
-        """Of all repetitions of a cell."""
+        """Over a cell's repetitions."""
         ledgers = [run.finished.ledger for run in data.runs if run.finished is not None and run.finished.ledger]
         ways = [ledger.reverse if data.settings.is_download else ledger.forward for ledger in ledgers]
         entered, dropped = sum(way.in_ for way in ways), sum(sum(way.dropped.values()) for way in ways)

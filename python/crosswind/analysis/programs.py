@@ -1,4 +1,4 @@
-"""Client programs in a result: how they ended, and what they say of themselves, summed up over a cell's repetitions."""
+"""Client programs in a result: their ends and reports, summed over a cell's repetitions."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,12 +10,12 @@ from crosswind.cell.record import CellRun, output_of_program
 
 
 def is_program(run: CellRun) -> bool:
-    """Whether a repetition runs programs that somebody else wrote."""
+    """Whether a repetition runs third-party programs."""
     return runs_programs(run.parameters)
 
 
 def program_of(cell: int, runs: Sequence[CellRun]) -> ClientProgram | None:
-    """What the client program of a cell says in all repetitions; None where it says nothing and ended well."""
+    """A cell's client program over all repetitions; None if it ended well without a report."""
     reports = [report for run in runs if (report := report_of(run)) is not None]
     problems = [problem for run in runs if (problem := problem_of(run)) is not None]
     timed = [report for report in reports if report.seconds is not None]
@@ -35,7 +35,7 @@ def program_of(cell: int, runs: Sequence[CellRun]) -> ClientProgram | None:
 
 
 def problem_of(run: CellRun) -> ProgramProblem | None:
-    """How the client program of a repetition ended, and what it wrote last; None where it ended well."""
+    """A client program's bad end and last output in a repetition; None for a good one."""
     end = run.finished.program if run.finished else None
     if run.finished is None or end is None or not run.finished.samples.outcomes:
         return None
@@ -49,13 +49,12 @@ def problem_of(run: CellRun) -> ProgramProblem | None:
 
 
 def program_problems(runs: Iterable[CellRun]) -> list[str]:
-    """How the client programs of some repetitions ended that did not end well: each text once, with where the first
-    one's output is."""
+    """Client programs' bad ends: each text once, with the first one's output file."""
     return _once(runs, lambda run: [problem.text] if (problem := problem_of(run)) else [], "client.err")
 
 
 def program_remarks(runs: Iterable[CellRun]) -> list[ResultWarning]:
-    """What of the reports of client programs was not understood: each remark once, with where the first one is."""
+    """Remarks on client programs' reports: each once, with the first one's file."""
     remarks = _once(runs, lambda run: report.remarks if (report := report_of(run)) else (), "client.out")
     return [WarningKind.PROGRAM_REPORT.warning(remark=remark) for remark in remarks]
 
@@ -69,7 +68,7 @@ def _once(runs: Iterable[CellRun], texts_of: Callable[[CellRun], Iterable[str]],
 
 
 def _summed(reports: Sequence[ClientReport]) -> list[ProgramFunction]:
-    """The functions of all reports, those that took longest first."""
+    """All reports' functions, the longest first."""
     messages, seconds = sum(report.messages for report in reports), sum(report.seconds or 0.0 for report in reports)
     calls: dict[str, float] = {}
     own_s: dict[str, float] = {}

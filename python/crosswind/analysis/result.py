@@ -3,7 +3,7 @@
     Result -> CellResult -> MetricEstimates -> Interval
                          -> Ends -> End
            -> Conditions, LevelComparison, ClientProgram
-           -> of each kind of finding what its folder says (crosswind.findings)
+           -> findings by kind, each described in its folder (crosswind.findings)
 
 Fields may be added within version 1; none is removed or changes its meaning.
 """
@@ -18,7 +18,7 @@ from crosswind.catalog.metrics import STATISTICS
 from crosswind.catalog.precision import PrecisionReached
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.result import FailureCount
-from crosswind.cell.result import HostCpuProfile as HostCpuProfile  # pages have it from here
+from crosswind.cell.result import HostCpuProfile as HostCpuProfile  # noqa: PLC0414 -- pages read it from here
 from crosswind.decisions.model import ResultModel
 from crosswind.files.damage import Damage
 from crosswind.stats.diagnostics import Diagnostics
@@ -27,7 +27,7 @@ from crosswind.text.quantities import Unit
 
 
 def _require_statistics(schema: dict[str, Any]) -> None:
-    """Describes every statistic of `crosswind.catalog.metrics` as a field, which it is in JSON."""
+    """Describes every statistic in `crosswind.catalog.metrics` as a field, its form in JSON."""
     interval = schema["additionalProperties"]
     schema["properties"] |= {name: interval for name in STATISTICS if name not in schema["properties"]}
     schema["required"] += [name for name in STATISTICS if name not in schema["required"]]
@@ -35,10 +35,10 @@ def _require_statistics(schema: dict[str, Any]) -> None:
 
 
 class MetricEstimates(ResultModel):
-    """One metric of one cell: a field for each statistic of `crosswind.catalog.metrics`, in `unit`.
+    """One metric in one cell: a field for each statistic in `crosswind.catalog.metrics`, in `unit`.
 
-    smallest and largest are single samples, which estimate nothing. failed: exchanges that did not succeed. Means are
-    of those that did; quantiles of those and of the ones that timed out, which took longer than their timeout.
+    smallest and largest are single samples, without an estimate. failed: unsuccessful exchanges. Means are over
+    successes; quantiles also over timeouts, as longer than their limit.
     """
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_require_statistics)
@@ -62,7 +62,7 @@ class MetricEstimates(ResultModel):
         failed: int = 0,
         diagnostics: Diagnostics | None = None,
     ) -> "MetricEstimates":
-        """The estimates of every statistic, by its name. Args: extremes: smallest and largest sample."""
+        """Every statistic's estimate, by its name. Args: extremes: smallest and largest sample."""
         smallest, largest = extremes
         return cls.model_validate(
             {
@@ -76,7 +76,7 @@ class MetricEstimates(ResultModel):
         )
 
     def statistic(self, name: str) -> Interval:
-        """The estimate of one statistic."""
+        """One statistic's estimate."""
         interval: Interval = getattr(self, name)
         return interval
 
@@ -84,9 +84,8 @@ class MetricEstimates(ResultModel):
 class End(ResultModel):
     """One end: Crosswind's own (`native`) or a peer.
 
-    `implementations` are the programs with their versions, as they call themselves. `clock` is that of a client's
-    times, in steps of `resolution_ns`. `processor_wait_ns`: of a peer, how long its threads waited for a processor in
-    the repetition in which they waited most; null where it was not measured.
+    `implementations` are programs with versions, by their own names. `clock`: a client's, in steps of `resolution_ns`.
+    `processor_wait_ns`: a peer's threads' longest wait for a processor in any repetition; null if unmeasured.
     """
 
     end: Literal["client", "server"]
@@ -98,10 +97,10 @@ class End(ResultModel):
 
 
 class Ends(ResultModel):
-    """Both ends of a cell.
+    """A cell's ends.
 
-    `verified_transport`: the transport of every connection in every repetition, as the client found it; null if it
-    could not tell. `facts`: what else clients counted, by their names for it, over all repetitions.
+    `verified_transport`: every connection's in every repetition, by the client; null if unknown. `facts`: clients'
+    other counts, by their own names, over all repetitions.
     """
 
     client: End
@@ -111,9 +110,9 @@ class Ends(ResultModel):
 
 
 class ServerClock(ResultModel):
-    """The server's clock beside the client's: ahead by `offset_ns`, of the repetition that knows it worst.
+    """The server's clock beside the client's: ahead by `offset_ns`, in the repetition with the largest uncertainty.
 
-    `one_way`: in how many repetitions both were close enough for delays of one direction, of `repetitions`.
+    `one_way`: among `repetitions`, those with clocks close enough for one-way delays.
     """
 
     offset_ns: float
@@ -124,11 +123,11 @@ class ServerClock(ResultModel):
 
 
 class NetworkConditions(ResultModel):
-    """The network between this machine and a server, to which cells were run.
+    """The network between this machine and the cells' server.
 
-    `round_trip_ns`: the shortest and the longest of the repetitions, each the shortest of its control connection.
-    `client_versions` and `server_versions` are those of crosswind-cell, `server_kernels` of Linux there. `captured`:
-    whether both ends kept what they sent and received.
+    `round_trip_ns`: over repetitions, the shortest and the longest minimum on a control connection. `client_versions`
+    and `server_versions`: crosswind-cell's, `server_kernels`: the server's Linux. `captured`: whether both ends kept
+    their packets.
     """
 
     server: str
@@ -141,12 +140,11 @@ class NetworkConditions(ResultModel):
 
 
 class Retransmitted(ResultModel):
-    """TCP segments that one end sent in all repetitions, and those of them that it had sent before.
+    """One end's TCP segments over all repetitions, and the retransmitted ones among them.
 
-    `share` is what stands for the loss of that direction: more, where a segment was retransmitted without need.
-    `shortest_round_trip_ns`: that the end's kernel saw. `busy_ns`: for how long something was in flight or to be sent,
-    over all connections; of that, `receive_window_share` and `send_buffer_share` were held back by those. 0 where the
-    kernel was not asked.
+    `share` stands for the direction's loss: too high with spurious retransmissions. `shortest_round_trip_ns`: by the
+    end's kernel. `busy_ns`: time with data in flight or to be sent, over all connections; `receive_window_share` and
+    `send_buffer_share`: the parts limited by these. 0 without the kernel's counts.
     """
 
     segments: int
@@ -159,11 +157,11 @@ class Retransmitted(ResultModel):
 
 
 Clock = Literal["real", "virtual"]
-"""`real` is the machine's, `virtual` that of a kernel of its own, which jumps over waiting."""
+"""`real` is the machine's, `virtual` an own kernel's, with jumps over waiting."""
 
 
 class Dropped(ResultModel):
-    """Packets dropped, by cause. Each further element of the path that drops packets is a further cause."""
+    """Dropped packets, by cause. Each further dropping element is a further cause."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, int]
@@ -174,7 +172,7 @@ class Dropped(ResultModel):
 
     @property
     def by_cause(self) -> dict[str, int]:
-        """Every cause, also those that dropped nothing."""
+        """Every cause, also without drops."""
         return {"loss": self.loss, "queue": self.queue, "device": self.device, **self.__pydantic_extra__}
 
     @property
@@ -184,7 +182,7 @@ class Dropped(ResultModel):
 
 
 class HopPackets(ResultModel):
-    """Packets of one direction that one hop dropped and marked (ECN), summed over repetitions."""
+    """One hop's dropped and marked (ECN) packets in one direction, summed over repetitions."""
 
     dropped: Dropped
     marked: int
@@ -204,11 +202,11 @@ class BackgroundPackets(ResultModel):
 
 
 class DirectionPackets(ResultModel):
-    """Packets of one direction, summed over repetitions: in + duplicated = delivered + dropped + queued.
+    """One direction's packets, summed over repetitions: in + duplicated = delivered + dropped + queued.
 
-    `corrupted`: of those delivered, the ones in which the path flipped a bit. The receiving host drops them.
-    `marked` is the number of delivered packets that the path marked (ECN). `hops`: of a path with several, what each
-    did, the client's first. `background`: null where there is none.
+    `corrupted`: among the delivered, those with a bit flipped by the path; the receiving host drops them. `marked`:
+    delivered with the path's mark (ECN). `hops`: each one's share, the client's first, on a path with several.
+    `background`: null without any.
     """
 
     in_: int = Field(alias="in")
@@ -233,7 +231,7 @@ class Ledger(ResultModel):
 
 
 class DelayError(ResultModel):
-    """Actual minus intended release time, ns: each the worst of the repetitions."""
+    """Actual minus intended release time, ns: each the worst repetition's."""
 
     p50: float
     p99: float
@@ -241,12 +239,11 @@ class DelayError(ResultModel):
 
 
 class Fidelity(ResultModel):
-    """How close the emulation came to what was asked; null for a path without an emulator.
+    """How close the emulation came to the request; null for a path without an emulator.
 
-    `starvation` and `probe_starvation` are shares of the time in which the emulator, or either host's probe, waited for
-    a processor; `exchange_delay` is how much longer a mean exchange was because processors were busy with something
-    else, in nanoseconds; `kernel_drops` are packets that the kernel dropped, summed over repetitions. Null: not
-    measured.
+    `starvation` and `probe_starvation`: shares of time waiting for a processor, by the emulator and by either host's
+    probe; `exchange_delay`: a mean exchange's delay by busy processors, ns; `kernel_drops`: packets dropped by the
+    kernel, summed over repetitions. Null: not measured.
     """
 
     delay_error: DelayError
@@ -266,7 +263,7 @@ class CpuProfile(ResultModel):
 
 
 class SimulatedInterval(ResultModel):
-    """The 95 % interval of a simulated mean: null where chance touched fewer than 15 of its runs."""
+    """A simulated mean's 95 % interval: null if chance touched fewer than 15 runs."""
 
     low: float | None
     high: float | None
@@ -275,12 +272,11 @@ class SimulatedInterval(ResultModel):
 
 
 class ModelPrediction(ResultModel):
-    """What a model says of a cell, beside what was measured. `value` is null where the model gives none.
+    """A model's prediction beside a cell's measurement. `value`: null if the model gives none.
 
-    `ratio` is measured / predicted; `inside` whether the prediction, or the interval of a simulated one, meets the
-    measured interval; `observed` the
-    smallest and the largest sample, which is all there is where samples are too few for an interval. `dropped`: the
-    share of the packets with data that the path dropped, for any cause; the loss that the model knows is in `inputs`.
+    `ratio` is measured / predicted; `inside`: whether the prediction, or a simulated one's interval, meets the measured
+    interval; `observed`: smallest and largest sample, all there is without an interval. `dropped`: the dropped share of
+    data packets, for any cause; the model's own loss is in `inputs`.
     """
 
     model: str
@@ -303,13 +299,12 @@ class ModelPrediction(ResultModel):
 
 
 class CellResult(ResultModel):
-    """One cell: its repetitions together. `attempts` counts those that were run again as well.
+    """One cell: its repetitions together. `attempts`: repeated ones included.
 
-    `lost` exchanges are those that did not go well; `failures` are the same by cause, the most frequent first. `kernel`
-    is the release of the one that it ran on. What virtual time does not measure is null. `exact`: nothing in it was
-    left to chance, so that it ran once and its estimates have no interval. `packet_loss`: by direction, `forward` and
-    `reverse`, the share of the packets that entered the path which it dropped for any cause. `ends`: who they were,
-    where one of them was a peer. `retransmitted`: by direction, what TCP retransmitted over a network that is there.
+    `lost`: failed exchanges; `failures`: the same by cause, the most frequent first. `kernel`: its release. Null:
+    unmeasured in virtual time. `exact`: nothing was left to chance: one run, and estimates without an interval.
+    `packet_loss`: by direction, `forward` and `reverse`, the path's dropped share for any cause. `ends`: with a peer
+    among them. `retransmitted`: TCP's by direction, over a real network.
     """
 
     cell: int
@@ -338,17 +333,16 @@ class CellResult(ResultModel):
 
 
 MEAN = "mean"
-"""The statistic that cells always are compared by."""
+"""Every cell comparison's first statistic."""
 
 
 class StatisticComparison(ResultModel):
-    """By how much a statistic of two cells differs: `other` less `reference`, and `other` by `reference`.
+    """Two cells' difference in a statistic: `other` less `reference`, and `other` by `reference`.
 
-    A quantile is the mean of those of the repetitions. `p`: of no difference at all. `p_adjusted`: by Benjamini and
-    Hochberg's method over all comparisons of the run, which explore: a question of the study tests. Of two exact cells
-    the effects are exact and there is no p; beside one exact cell, the interval is that of the other. `below`, `above`:
-    where the design supports no interval, in how many pairs of repetitions `other` is less and more; then p is that of
-    their sign test, and the verdict is about most repetitions.
+    A quantile is the mean over the repetitions' own. `p`: for no difference. `p_adjusted`: by Benjamini and Hochberg's
+    method over all comparisons in the run: they explore, a study's question tests. Two exact cells have exact effects
+    without p; beside one, the interval is the other's. `below`, `above`: without an interval by design, pairs with a
+    smaller and with a larger `other`; then p is their sign test's, and the verdict is about most repetitions.
     """
 
     difference: Interval
@@ -361,7 +355,7 @@ class StatisticComparison(ResultModel):
 
 
 class LevelPair(ResultModel):
-    """Two cells that differ in one factor: `other` against `reference`, its first level. fixed: the other levels."""
+    """Two cells different in one factor: `other` against `reference`, its first level. fixed: the other levels."""
 
     factor: str
     reference: str
@@ -372,11 +366,10 @@ class LevelPair(ResultModel):
 
 
 class LevelComparison(LevelPair, StatisticComparison):
-    """Two cells that differ in one factor, compared.
+    """Two cells different in one factor, compared.
 
-    `difference` to `verdict` are of the mean; `statistics` has the same of others, by name, as far as the metric can
-    have them: the median, unless the study asks for others. `paired`: whether repetition by repetition, as cells of one
-    run are. `pairs`: how many repetitions were compared.
+    `difference` to `verdict`: the mean's; `statistics`: other possible ones, by name: the median, unless the study asks
+    for others. `paired`: whether repetition by repetition, the rule within a run. `pairs`: compared repetitions.
     """
 
     metric: str
@@ -388,15 +381,15 @@ class LevelComparison(LevelPair, StatisticComparison):
     statistics: dict[str, StatisticComparison] = Field(default={})
 
     def by(self, statistic: str) -> StatisticComparison | None:
-        """The comparison by a statistic; None where the cells were not compared by it."""
+        """The comparison by a statistic; None without it."""
         return self if statistic == MEAN else self.statistics.get(statistic)
 
 
 class PartOfDifference(ResultModel):
-    """By how much more of one thing the other cell's exchanges have, ns.
+    """The other cell's surplus of one thing per exchange, ns.
 
-    Attributes: group: of what (crosswind.catalog.spent). part, part_difference: of the largest group its largest part,
-        where it has several.
+    Attributes: group: the thing (crosswind.catalog.spent). part, part_difference: the largest group's largest part,
+        among several.
     """
 
     group: str
@@ -406,12 +399,10 @@ class PartOfDifference(ResultModel):
 
 
 class SpentDifference(LevelPair):
-    """What the time that exchanges of one cell take longer than those of another is spent on.
+    """The breakdown of a time difference between two cells' exchanges.
 
-    Attributes:
-        difference: of the whole time, ns: its mean in the other cell less that in the reference.
-        parts: what it is the sum of, the largest first; none that is 0 in both cells.
-        asked: whether a question compares the two.
+    Attributes: difference: the whole time's, ns: the other cell's mean less the reference's. parts: its summands, the
+        largest first; without those at 0 in both cells. asked: whether a question compares the two.
     """
 
     difference: Interval
@@ -420,12 +411,11 @@ class SpentDifference(LevelPair):
 
 
 class RoundTrips(ResultModel):
-    """A time over cells that differ in the delay of their path alone, as a line: `offset` + `trips` x round trip.
+    """A time over cells different in path delay alone, as a line: `offset` + `trips` x round trip.
 
-    Attributes:
-        factor: the one by which the delay differs. fixed: the levels of the others. cells: their indexes.
-        metric: the time. trips: how many round trips. offset: what it takes besides, ns.
-        deviation: how far the mean of a cell is from the line at most, ns; 0 with two delays.
+    Attributes: factor: with the delays. fixed: the other levels. cells: their indexes. metric: the time. trips: number
+        of round trips. offset: the remainder, ns. deviation: a cell mean's largest distance from the line, ns; 0 with
+        two delays.
     """
 
     factor: str
@@ -438,7 +428,7 @@ class RoundTrips(ResultModel):
 
 
 class FlowOverTime(ResultModel):
-    """Packets of a flow that left the path within an interval, in one direction; `queueing_ns` is a sum over them."""
+    """A flow's packets leaving the path within an interval, in one direction; `queueing_ns` is their sum."""
 
     direction: str
     from_ns: int
@@ -450,11 +440,11 @@ class FlowOverTime(ResultModel):
 
 
 class FlowResult(ResultModel):
-    """The workload of a cell, or the flows of one name beside it, while all flows ran.
+    """A cell's workload, or its same-named flows, while all flows ran.
 
-    `rate`: IP bits that the path delivered, all flows of the name together, in the `direction` in which they send more.
-    `share`: of what all flows got in that direction. `dropped`, `marked`: of their packets. `queueing`: how
-    long a packet waited. `over_time`: of the first repetition, from its beginning.
+    `rate`: IP bits delivered by the path, same-named flows together, in the `direction` with more of theirs. `share`:
+    among all flows there. `dropped`, `marked`: shares of their packets. `queueing`: a packet's wait. `over_time`: the
+    first repetition's, from its beginning.
     """
 
     cell: int
@@ -470,14 +460,12 @@ class FlowResult(ResultModel):
 
 
 class ModelErrors(ResultModel):
-    """The errors of one model: |predicted / measured - 1| of the mean, over the cells that it gives a number for.
+    """One model's errors: |predicted / measured - 1| for the mean, over the predicted cells.
 
-    Attributes:
-        model, title, metric: which. lossy: of the cells with loss, or of those without.
-        cells: how many. median, mean, worst: of their errors. worst_cell: where the worst one is.
-        bias: median of predicted / measured, less 1. measured: median over cells of the relative standard error of the
-        measured mean, which no model can be closer than; null where a cell has one repetition.
-        outside: cells that break an assumption of the model. left_out: cells in which some exchanges failed.
+    Attributes: model, title, metric: the model's. lossy: cells with loss, or those without. cells: their number.
+        median, mean, worst: error. worst_cell: with the worst. bias: median of predicted / measured, less 1. measured:
+        the cells' median relative standard error for the measured mean, a limit to any model; null with a single
+        repetition in a cell. outside: cells breaking a model's assumption. left_out: cells with failed exchanges.
     """
 
     model: str
@@ -496,7 +484,7 @@ class ModelErrors(ResultModel):
 
 
 class ProgramFunction(ResultModel):
-    """A function of a client program: `calls` and `own_ns`, the time in itself, by message; `share` of all the time."""
+    """A client program's function: `calls` and `own_ns`, the time in itself, by message; `share`: relative to all time."""
 
     name: str
     calls: float
@@ -505,9 +493,9 @@ class ProgramFunction(ResultModel):
 
 
 class ProgramProblem(ResultModel):
-    """A repetition (from 0) whose client program did not end well: by an exit code or a signal, in words in `text`.
+    """A repetition (from 0) with a client program's bad end: an exit code or a signal, in words in `text`.
 
-    `log` is where its standard error is kept, within the run's directory.
+    `log`: its standard error, within the run's directory.
     """
 
     repetition: int
@@ -518,11 +506,10 @@ class ProgramProblem(ResultModel):
 
 
 class ClientProgram(ResultModel):
-    """What the client of a program workload says of itself, summed over repetitions.
+    """A program workload's client by its own report, summed over repetitions.
 
-    `time_ns` is by message, of which there were `messages`; its interval is the cell's estimate `send_time`.
-    `problems` are the repetitions in which it did not end well, `problem` is their texts together. `remarks` name what
-    of its report was not understood.
+    `time_ns`: by message, over `messages`; its interval is the cell's estimate `send_time`. `problems`: repetitions
+    with a bad end, `problem`: their texts together. `remarks`: on the report's unknown parts.
     """
 
     cell: int
@@ -536,7 +523,7 @@ class ClientProgram(ResultModel):
 
 
 class SettingValues(ResultModel):
-    """A setting and the values that it had, as a study writes them: numbers by size, others in the order of the cells.
+    """A setting and its values, as a study writes them: numbers by size, others in the cells' order.
 
     `is_factor`: whether cells differ in it.
     """
@@ -550,9 +537,9 @@ PathDirections = Literal["each way", "client to server", "server to client"]
 
 
 class PathConditions(ResultModel):
-    """One direction of a hop, or both where they are alike: its elements, as far as they do anything.
+    """One direction of a hop, or both if alike: its elements, as far as they do anything.
 
-    `hop`: its name; empty where the path has only one.
+    `hop`: its name; empty on a path with only one.
     """
 
     direction: PathDirections
@@ -561,7 +548,7 @@ class PathConditions(ResultModel):
 
 
 class ChangeConditions(ResultModel):
-    """What of the path changes over time. `when`: from when on, for how long, how often. `direction`: of the values."""
+    """The path's change over time. `when`: its start, duration and period. `direction`: the values'."""
 
     name: str
     when: list[SettingValues]
@@ -570,7 +557,7 @@ class ChangeConditions(ResultModel):
 
 
 class FlowConditions(ResultModel):
-    """A flow beside the workload: its own settings, and those of what it does."""
+    """A flow beside the workload: its own settings, and its workload's."""
 
     name: str
     settings: list[SettingValues]
@@ -578,12 +565,11 @@ class FlowConditions(ResultModel):
 
 
 class Conditions(ResultModel):
-    """What was the same in a run and what was varied. `hosts`: the settings of client and server that were set.
+    """A run's common and varied settings. `hosts`: explicit settings for client and server.
 
-    `clocks`: "real", "virtual" or both. `kernels`: Linux's versions, of the hosts. `repetitions`: of the cells, the
-    least and the most. `machine`: in words; what is not known of it is left out. `started`: in UTC. `ends`: the
-    programs at both ends and the transports that clients found in use; empty where both ends were Crosswind's own.
-    `network`: the one that is really there, of a run to another machine, which has no `path`.
+    `clocks`: "real", "virtual" or both. `kernels`: the hosts' Linux versions. `repetitions`: the cells' least and most.
+    `machine`: in words, as far as known. `started`: in UTC. `ends`: both ends' programs and verified transports; empty
+    if all were Crosswind's own. `network`: the real one, for a run to another machine, without `path`.
     """
 
     path: list[PathConditions]
@@ -607,7 +593,7 @@ Found = TypeVar("Found", bound=ResultModel)
 
 
 class Result(ResultModel):
-    """Everything a report needs, without samples. Each kind of finding has a field more (crosswind.findings)."""
+    """Everything for a report, without samples. Each kind of finding adds a field (crosswind.findings)."""
 
     schema_: Literal["crosswind.result/1"] = Field(default="crosswind.result/1", alias="schema")
     study: str
@@ -633,7 +619,7 @@ class Result(ResultModel):
     provenance: dict[str, Any]
 
     def of(self, kind: type[Found]) -> list[Found]:
-        """The findings of a kind, by the model of each."""
+        """A kind's findings, by their model."""
         lists = (value for value in self.__dict__.values() if isinstance(value, list))
         return [finding for findings in lists for finding in findings if isinstance(finding, kind)]
 

@@ -1,4 +1,4 @@
-"""How many round trips an exchange takes: the slope of its time over the round trip of the path."""
+"""An exchange's number of round trips: its time's slope over the path's round trip."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from crosswind.text.quantities import TIME
 
 
 def round_trips(data: Sequence[CellData], *, level: float) -> list[RoundTrips]:
-    """Of each group of cells whose paths differ in delay alone, and of each of their main times."""
+    """For each group of cells different in delay alone, and each main time."""
     return [made for factor, cells in _groups(data) for made in _of_group(factor, cells, level=level)]
 
 
@@ -58,10 +58,10 @@ def _of_group(factor: str, cells: Sequence[CellData], *, level: float) -> Iterat
 
 @dataclass(frozen=True)
 class _Line:
-    """Straight lines through the means of cells, one for each repetition that they have in common.
+    """Straight lines through cells' means, one for each common repetition.
 
-    Attributes: slopes, offsets: shape (repetitions,). deviation: of a cell's mean from the mean line, at most. n: of
-    how many values.
+    Attributes: slopes, offsets: shape (repetitions,). deviation: a cell mean's largest distance from the mean line. n:
+        values.
     """
 
     slopes: Array
@@ -94,13 +94,13 @@ class _Line:
         return cls(slopes, offsets, float(np.abs(off).max()) if len(cells) > 2 else 0.0, n, not chance)
 
     def estimate(self, values: Array, design: Design, *, level: float) -> Interval:
-        """The mean over repetitions, with the interval that their design supports."""
+        """The mean over repetitions, with the interval supported by their design."""
         if self.exact:
             return exactly(float(values[0]), n=self.n, level=level)
         return replace(mean_interval(Repetitions.of(values), design=design, level=level), n=self.n)
 
 
 def _keys(cell: CellData, name: str) -> list[int]:
-    """The repetitions of a cell that have values."""
+    """A cell's repetitions with values."""
     units = cell.samples[name]
     return [repetition for (repetition, _), size in zip(units.keys, units.sizes, strict=True) if size > 0]

@@ -1,4 +1,4 @@
-"""The values of each metric in a cell, computed by the metric's formula (crosswind.catalog.metrics)."""
+"""Each metric's values in a cell, by its formula (crosswind.catalog.metrics)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,12 +18,12 @@ from crosswind.stats.repetitions import RepetitionKey, Repetitions
 _OK = pl.col("outcome") == "ok"
 
 MIN_UNDISTURBED = 6
-"""The fewest messages that are a reference: as many as the median needs for an interval."""
+"""The fewest messages for a reference: the median's minimum for an interval."""
 
 FENCE = 1.5
-"""Interquartile ranges above the third quartile: beyond is what Tukey calls outside (Exploratory Data Analysis, 1977).
+"""Interquartile ranges above the third quartile: Tukey's outside (Exploratory Data Analysis, 1977).
 
-A quantile further out would be moved by the few undisturbed messages that are late for another reason.
+A quantile further out would be moved by the few undisturbed messages late for another reason.
 """
 
 _Flags = npt.NDArray[np.bool_]
@@ -32,10 +32,10 @@ _Flags = npt.NDArray[np.bool_]
 def read_samples(
     runs: Iterable[CellRun], *, undisturbed_ns: float | None, metrics: Sequence[Metric] | None = None
 ) -> dict[str, Repetitions]:
-    """Values of every metric that the repetitions of a cell have, by the metric's name.
+    """Values for every metric in a cell's repetitions, by the metric's name.
 
-    Args: undisturbed_ns: of a round trip that nothing delays, which formulas know by this name; None: not known.
-        metrics: these alone, which samples alone tell; None: all.
+    Args: undisturbed_ns: an undelayed round trip, under this name in formulas; None: unknown. metrics: these alone,
+        told by samples alone; None: all.
     """
     used = sorted((run for run in runs if not run.samples.is_empty() or run.client_out), key=lambda run: run.repetition)
     if not used:
@@ -68,10 +68,7 @@ def _setup(settings: CellSettings) -> pl.Expr:
 def _with_spent(
     rows: pl.DataFrame, used: Sequence[CellRun], settings: CellSettings, undisturbed_ns: float | None
 ) -> pl.DataFrame:
-    """Samples with what the time of each was spent on, null where that is not known.
-
-    Those of multiplex have `extra_ns` and `blocked` besides.
-    """
+    """Samples with their time breakdown, null if unknown; for multiplex also `extra_ns` and `blocked`."""
     spent = _numbered([run.spent for run in used])
     rows = rows.join(spent, on=["run", "exchange"], how="left", maintain_order="left")
     rows = rows.with_columns(undisturbed_ns=pl.lit(undisturbed_ns, dtype=pl.Float64))
@@ -79,7 +76,7 @@ def _with_spent(
 
 
 def _numbered(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of all tables, numbered by `run`."""
+    """The rows in all tables, numbered by `run`."""
     numbers = np.repeat(np.arange(len(tables)), [table.height for table in tables])
     return pl.concat(tables, rechunk=False).with_columns(pl.Series("run", numbers))
 
@@ -91,7 +88,7 @@ def _value(metric: Metric) -> pl.Expr:
 def _of_exchanges(
     wanted: Sequence[Metric], used: Sequence[CellRun], rows: pl.DataFrame, settings: CellSettings, *, of_failed: bool
 ) -> dict[str, Repetitions]:
-    """Values of the exchanges that went well, or of those that failed; of whole exchanges, how many timed out."""
+    """Values for successful exchanges, or for failed ones; for whole exchanges, also the number of timeouts."""
     timed_out = np.bincount(rows.filter(pl.col("outcome") == "timeout")["run"].to_numpy(), minlength=len(used))
     rows = (
         rows.filter(~_OK if of_failed else _OK)
@@ -130,19 +127,19 @@ def _of_exchanges(
 
 
 def repetition_key(run: CellRun) -> RepetitionKey:
-    """A repetition and its seed: what the repetitions of two cells have in common that met the same losses."""
+    """A repetition and its seed: the same losses in two cells have it in common."""
     seed = run.parameters.get("seed")
     return run.repetition, seed if isinstance(seed, int) else None
 
 
 def _summed(metric: Metric, rows: pl.DataFrame, count: int) -> list[float | None]:
-    """The metric's value in each of `count` repetitions; None for those without samples."""
+    """The metric's value in each repetition; None without samples."""
     values: dict[int, float | None] = dict(rows.group_by("run").agg(_value(metric)).iter_rows())
     return [values.get(run) for run in range(count)]
 
 
 def _of_reports(metric: Metric, used: Sequence[CellRun]) -> Repetitions:
-    """The values of the times that the clients of some repetitions printed, each a list."""
+    """Values for the times printed by some repetitions' clients, each a list."""
     times = [report.times_s if (report := report_of(run)) else () for run in used]
     with_times = [run for run, run_times in zip(used, times, strict=True) if run_times]
     values = pl.DataFrame(
@@ -166,14 +163,12 @@ def _of_repetitions(values: Sequence[float | None], used: Sequence[CellRun]) -> 
 
 
 def with_recovery(rows: pl.DataFrame, timeout_ns: float) -> pl.DataFrame:
-    """The samples of a cell with two columns more; both null throughout where there is no reference.
+    """A cell's samples with two further columns; both null throughout without a reference.
 
-    `extra_ns`: round trip of a message that meets a recovery, beyond the median of those that meet none; else null.
-    `blocked`: 1 when it was also slower than those usually are (FENCE), else 0; null for messages that lost packets.
+    `extra_ns`: round trip during a recovery, beyond the median without one; else null. `blocked`: 1 if it was also
+    slower than the usual ones (FENCE), else 0; null for messages with lost packets.
 
-    Args:
-        rows: samples of multiplex of all repetitions, which are numbered in the column `run`.
-        timeout_ns: of a message.
+    Args: rows: multiplex samples from all repetitions, numbered in the column `run`. timeout_ns: a message's.
     """
     nothing = rows.with_columns(extra_ns=pl.lit(None, dtype=pl.Float64), blocked=pl.lit(None, dtype=pl.Float64))
     if rows["own_drops"].null_count() == rows.height:
@@ -193,7 +188,7 @@ def with_recovery(rows: pl.DataFrame, timeout_ns: float) -> pl.DataFrame:
 
 
 def _recoveries(rows: pl.DataFrame, timeout_ns: float) -> tuple[_Flags, _Flags]:
-    """Which messages are in flight during another stream's recovery, and which during none, each shape (rows,)."""
+    """Messages in flight during another stream's recovery, and those during none, each shape (rows,)."""
     sent, received = _floats(rows, "sent_ns"), _floats(rows, "received_ns")
     until = np.where(np.isfinite(received), received, sent + timeout_ns)
     stream, lost_packets = _floats(rows, "stream"), _floats(rows, "own_drops") > 0
@@ -207,9 +202,9 @@ def _recoveries(rows: pl.DataFrame, timeout_ns: float) -> tuple[_Flags, _Flags]:
 
 
 def _of_connection(sent: Array, until: Array, stream: Array, lost_packets: _Flags) -> tuple[_Flags, _Flags]:
-    """Which messages of one connection are in flight during a recovery: of another stream, and of their own.
+    """One connection's messages in flight during a recovery: another stream's, and their own.
 
-    Args: of the messages of the connection, each shape (n,).
+    Args: the connection's messages, each shape (n,).
     """
     of_others, of_own = np.zeros(sent.size, dtype=np.bool_), np.zeros(sent.size, dtype=np.bool_)
     for lossy in np.flatnonzero(lost_packets & np.isfinite(sent)):

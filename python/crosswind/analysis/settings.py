@@ -1,4 +1,4 @@
-"""What analysis reads of a cell as it was sent to crosswind-cell (docs/cell-protocol.md)."""
+"""A cell for analysis, as sent to crosswind-cell (docs/cell-protocol.md)."""
 
 import math
 from collections.abc import Mapping
@@ -15,11 +15,10 @@ MIN_RTO_NS = 200e6
 
 @dataclass(frozen=True)
 class CellSettings:
-    """A cell: what its path does, its workload with every key that was sent, and its largest packet.
+    """A cell: its path's effect, its workload with every sent key, and its largest packet.
 
-    is_over_network: whether it ran over a network that is really there, of which the path says nothing. is_on_machine:
-    whether on the machine's clock, on which whatever else the machine does delays exchanges. min_rto_ns: of the hosts.
-    has_flows: whether others share the path.
+    is_over_network: whether it ran over a real network, unknown to the path. is_on_machine: whether on the machine's
+    clock, with delays from the machine's other work. min_rto_ns: the hosts'. has_flows: whether others share the path.
     """
 
     path: PathEffect
@@ -32,7 +31,7 @@ class CellSettings:
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], effect: PathEffect) -> "CellSettings":
-        """Reads a cell, whose keys may be absent. Args: effect: of its path."""
+        """Reads a cell with possibly absent keys. Args: effect: its path's."""
         path = filled_in(catalog().path, parameters.get("path"))
         is_over_network = path.get("backend") == NETWORK
         is_on_machine = is_over_network or (parameters.get("host") or {}).get("clock") == "real"
@@ -48,45 +47,45 @@ class CellSettings:
 
     @property
     def kind(self) -> str:
-        """The kind of its workload."""
+        """Its workload's kind."""
         return str(self.workload.get("kind") or "")
 
     @property
     def opens_for_each(self) -> bool:
-        """Whether every exchange has a connection of its own."""
+        """Whether every exchange has its own connection."""
         return self.kind in ("transfer", "connect", "page") or self.workload.get("connection") == "new"
 
     @property
     def is_download(self) -> bool:
-        """Whether its data goes from the server to the client, as that of a page does."""
+        """Whether its data goes from the server to the client, as a page's does."""
         return self.kind == "page" or self.workload.get("direction") == "download"
 
     @property
     def data_direction(self) -> DirectionEffect:
-        """The direction of a transfer's or a page's data; from the client to the server where neither is the data's."""
+        """A transfer's or a page's data direction; otherwise from the client to the server."""
         return self.path.reverse if self.is_download else self.path.forward
 
     @property
     def retransmitted_loss(self) -> float:
-        """Loss of the direction that loses more, where the transport retransmits what was lost; else 0."""
+        """The more lossy direction's loss, with a retransmitting transport; else 0."""
         if is_datagram(str(self.workload.get("transport"))):
             return 0.0
         return max(self.path.forward.loss, self.path.reverse.loss)
 
     @property
     def repeated_loss(self) -> float:
-        """Share of retransmissions that is lost too, at most: they follow a lost packet after a round trip or later."""
+        """Loss among retransmissions, at most: they follow a lost packet after a round trip or later."""
         if self.retransmitted_loss == 0:
             return 0.0
         return max(way.loss_after(self.path.round_trip_ns) for way in (self.path.forward, self.path.reverse))
 
     @property
     def delayed_share(self) -> float:
-        """The least share of exchanges of which a packet is lost and retransmitted.
+        """The least share of exchanges with a lost and retransmitted packet.
 
-        An exchange has one packet with payload at least, a transfer of a size or a page as many as carry it. A transfer
-        that lasts for a time has so many that its goodput is an average over losses. Where losses come together, fewer
-        exchanges have one: the packet before the first of an exchange was delivered.
+        An exchange has at least one packet with payload, a sized transfer or a page as many as carry it. A timed
+        transfer has so many: its goodput is an average over losses. With bursty losses fewer exchanges have one: the
+        packet before an exchange's first was delivered.
         """
         if self.retransmitted_loss == 0:
             return 0.0
@@ -104,13 +103,13 @@ class CellSettings:
 
     @property
     def _page_bytes(self) -> float:
-        """What a page has."""
+        """A page's size."""
         return sum(self.number(part) or 0.0 for part in ("html_bytes", "scripts_bytes", "images_bytes"))
 
     @property
     def is_delayed_at_random(self) -> bool:
-        """Whether delays differ from packet to packet for another reason than loss: by an element that delays or drops
-        at random, or because others use the path too, as they do on a network that is really there.
+        """Whether delays vary between packets for another reason than loss: a random element, or other traffic, always
+        present on a real network.
         """
         ways = (self.path.forward, self.path.reverse)
         shared = self.is_over_network or self.has_flows
@@ -131,7 +130,7 @@ class CellSettings:
 
     @property
     def has_background(self) -> bool:
-        """Whether background traffic shares a link of the path."""
+        """Whether background traffic shares a link."""
         return any(way.background_bps > 0 for way in (self.path.forward, self.path.reverse))
 
     @property
@@ -146,16 +145,16 @@ class CellSettings:
 
     @property
     def is_of_others(self) -> bool:
-        """Whether it runs third-party programs, whose timers are unknown."""
+        """Whether it runs third-party programs with unknown timers."""
         return self.kind == "program" or any(self.workload.get(end) for end in ("client", "server"))
 
     @property
     def is_one_by_one(self) -> bool:
-        """Whether it is a closed loop of echoes."""
+        """Whether it is a closed echo loop."""
         return self.kind == "echo" and self.workload.get("mode") != "open"
 
     def transfer_ns(self, goodput_bps: float) -> float | None:
-        """Duration of a transfer at a goodput; None for other workloads."""
+        """A transfer's duration at a goodput; None for other workloads."""
         if self.kind != "transfer" or goodput_bps <= 0:
             return None
         size = self.number("size_bytes")
@@ -163,17 +162,17 @@ class CellSettings:
 
     @property
     def timeout_ns(self) -> float | None:
-        """After how long an exchange is given up."""
+        """An exchange's timeout."""
         return self.number("timeout_ns")
 
     def number(self, key: str) -> float | None:
-        """A number of the workload, as sent or by default; None where it has none."""
+        """A workload's number, as sent or by default; None without one."""
         value = filled_in(catalog().workloads.get(self.kind), self.workload).get(key)
         return float(value) if isinstance(value, int | float) else None
 
 
 def without_loss(parameters: Mapping[str, Any], effect: PathEffect) -> dict[str, Any]:
-    """The host and the workload of a cell, and what its path does but for loss."""
+    """A cell's host and workload, and its path's effect without loss."""
     ways = [
         asdict(replace(way, loss=0.0, loss_after_loss=0.0, loss_memory_ns=None))
         for way in (effect.forward, effect.reverse)

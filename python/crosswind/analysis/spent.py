@@ -1,4 +1,4 @@
-"""What the time that one cell's exchanges take longer than another's is spent on."""
+"""The breakdown of a time difference between two cells' exchanges."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,15 +17,15 @@ from crosswind.stats.estimate import Interval
 from crosswind.stats.repetitions import Repetitions
 
 MOST_PAIRS = 500
-"""Pairs of cells whose differences are taken apart: nobody reads more."""
+"""Pairs of cells with a breakdown: nobody reads more."""
 
 
 def spent_differences(
     data: Sequence[CellData], asked: Iterable[tuple[str, int, int]], *, level: float
 ) -> list[SpentDifference]:
-    """Of each pair of cells that differ in one factor, where both tell what their time was spent on.
+    """For each pair of cells different in one factor, both with a time breakdown.
 
-    Args: asked: factor, reference and other of the pairs that questions compare.
+    Args: asked: factor, reference and other for the pairs in questions.
     """
     by_cell = {cell.cell: cell for cell in data}
     of_questions = dict.fromkeys(asked)
@@ -43,7 +43,7 @@ def spent_differences(
 
 
 def part_side(cell: CellData, part: str) -> Side:
-    """What the exchanges of a cell spent on one part, ns, as comparisons take it."""
+    """One part of the exchanges' time in a cell, ns, for comparisons."""
     runs = [run for run in cell.runs if run.spent.height]
     values = np.concatenate([run.spent[f"{part}_ns"].to_numpy() for run in runs])
     repetitions = np.repeat([run.repetition for run in runs], [run.spent.height for run in runs])

@@ -14,7 +14,7 @@ from crosswind.stats.share import Share, share_interval
 
 
 def reason_of(runs: Sequence[CellRun]) -> str | None:
-    """Why a cell is not valid, each cause once with the repetitions that it befell; None where it is valid."""
+    """Why a cell is invalid, each cause once with its repetitions; None if valid."""
     causes: dict[str, list[int]] = {}
     for run in runs:
         for cause in _causes(run):
@@ -25,29 +25,29 @@ def reason_of(runs: Sequence[CellRun]) -> str | None:
 
 
 def causes_text(causes: Mapping[str, Sequence[int]]) -> str | None:
-    """Why a cell is invalid: each cause after the repetitions that it affected. None if there is no cause."""
+    """Why a cell is invalid: each cause after its affected repetitions. None without a cause."""
     return "; ".join(f"{repetitions_text(numbers)}{cause}" for cause, numbers in causes.items()) or None
 
 
 def cause_of_failure(message: str, hints: Iterable[str] = ()) -> str:
-    """What a failed repetition adds to the reason of its cell."""
+    """A failed repetition's share in its cell's reason."""
     hint = ": ".join(hints)
     return f" failed: {message}" + (f" ({hint})" if hint else "")
 
 
 def cause_of_invalidity(reasons: Sequence[str]) -> str:
-    """What a repetition that was measured and is invalid adds to the reason of its cell."""
+    """An invalid measured repetition's share in its cell's reason."""
     return f": {', '.join(reasons) or 'marked invalid'}"
 
 
 def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
-    """The clock of a cell, and the release of the kernel that it ran on; None when no repetition has a result."""
+    """A cell's clock, and its kernel's release; None without a result."""
     kernels = (run.finished.versions.kernel for run in runs if run.finished is not None)
     return runs[0].clock, next(kernels, None)
 
 
 def warnings_of(runs: Sequence[CellRun]) -> list[ResultWarning]:
-    """The warnings of a cell, each once."""
+    """A cell's warnings, each once."""
     given = [warning for run in runs if run.finished is not None for warning in run.finished.warnings]
     if is_program(runs[0]):
         # Where none succeeded, the reason says it.
@@ -58,12 +58,12 @@ def warnings_of(runs: Sequence[CellRun]) -> list[ResultWarning]:
 
 
 def failures_of(runs: Iterable[CellRun]) -> list[FailureCount]:
-    """The exchanges of some repetitions that did not go well, by their outcome, the most frequent first."""
+    """Some repetitions' failed exchanges by outcome, the most frequent first."""
     return added_up(count for run in runs if run.finished for count in run.finished.samples.outcomes)
 
 
 def ledger_of(finished: Iterable[Finished]) -> Ledger | None:
-    """The ledgers of some repetitions added up; None where there are none."""
+    """The sum over some repetitions' ledgers; None without one."""
     ledgers = [end.ledger for end in finished if end.ledger]
     if not ledgers:
         return None
@@ -77,7 +77,7 @@ def ledger_of(finished: Iterable[Finished]) -> Ledger | None:
 def packet_loss_of(
     finished: Iterable[Finished], *, exact: bool, level: float
 ) -> dict[Literal["forward", "reverse"], Interval]:
-    """In each direction the share of the packets that were dropped, over repetitions; none where no packet entered."""
+    """The dropped share in each direction, over repetitions; none without a packet."""
     ledgers = [end.ledger for end in finished if end.ledger]
     ways: dict[Literal["forward", "reverse"], list[DirectionLedger]] = {
         "forward": [ledger.forward for ledger in ledgers],
@@ -97,7 +97,7 @@ def _dropped(ledgers: Sequence[DirectionLedger], *, exact: bool) -> Share:
 
 
 def fidelity_of(finished: Iterable[Finished]) -> Fidelity | None:
-    """The worst of the fidelities of some repetitions; None for a path without an emulator."""
+    """The worst fidelity among some repetitions; None for a path without an emulator."""
     parts = [end.fidelity for end in finished if end.fidelity]
     if not parts:
         return None
@@ -130,7 +130,7 @@ def _causes(run: CellRun) -> list[str]:
 
 
 def _many_failures(runs: Sequence[CellRun]) -> list[ResultWarning]:
-    """What is said where exchanges succeeded, but not in every repetition, or not half of all."""
+    """The warning for successes missing from a repetition, or from half of all exchanges."""
     fruitless = [run for run in runs if _fruitless(run)]
     if len(fruitless) == len(runs):
         return []
@@ -146,9 +146,9 @@ def _many_failures(runs: Sequence[CellRun]) -> list[ResultWarning]:
 def failures_warning(
     fruitless: Sequence[int], why: str, *, failed: int, exchanges: int, counts: str
 ) -> list[ResultWarning]:
-    """The warning of a cell in which some exchanges succeeded, where not in every repetition or not half of all did.
+    """A cell's warning for successes missing from a repetition, or from half of all exchanges.
 
-    Args: fruitless: repetitions without a success, counted from 1. why: what is said of these. counts: the failures.
+    Args: fruitless: repetitions without a success, counted from 1. why: the text about these. counts: the failures.
     """
     if fruitless:
         return [WarningKind.FRUITLESS.warning(repetitions=repetitions_text(fruitless), why=why)]
@@ -158,12 +158,12 @@ def failures_warning(
 
 
 def _fruitless(run: CellRun) -> bool:
-    """Whether a repetition has exchanges, none of which succeeded."""
+    """Whether a repetition has exchanges without any success."""
     return run.samples.height > 0 and not bool((run.samples["outcome"] == "ok").any())
 
 
 def _fruitless_text(runs: Sequence[CellRun]) -> str:
-    """What is said of repetitions in which nothing succeeded."""
+    """The text about repetitions without any success."""
     if is_program(runs[0]):
         return f"the client program never succeeded: {'; '.join(program_problems(runs))}"
     return f"no exchange succeeded: {_counts(runs)}"
@@ -175,7 +175,7 @@ def _counts(runs: Iterable[CellRun]) -> str:
 
 
 def _failure(run: CellRun) -> str:
-    """Why a repetition failed, and what to do about it."""
+    """Why a repetition failed, and the remedy."""
     if run.failure is None:
         return cause_of_failure("no result")
     outputs = [output_of_program(run.key, "*")] if peers_of(run.parameters) else []

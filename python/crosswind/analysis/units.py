@@ -1,9 +1,9 @@
-"""Units: what each repetition is worth, a row for each number that it gives.
+"""Units: each repetition's worth, a row for each of its numbers.
 
     samples of some repetitions -> units -> precisions, repetitions that these take, overviews, changes of large runs
 
-Repetitions are independent, what is in one of them is not: whatever is decided between runs, or while one goes on,
-rests on units. Exchanges that failed have no value; to a quantile they count as worse than any that has one.
+Repetitions are independent, their contents are not: every decision between runs, or during one, rests on units. Failed
+exchanges have no value; for a quantile they are worse than any value.
 """
 
 import json
@@ -21,7 +21,7 @@ from crosswind.stats.arrays import Array
 from crosswind.stats.estimate import TooFewSamples
 
 VALUES_BEYOND = 5
-"""Of a quantile that is taken of each repetition: values to be expected beyond it in each."""
+"""Values expected beyond a repetition's own quantile."""
 
 NO_VALUE = "no exchange of a repetition has a value"
 
@@ -33,14 +33,14 @@ UNITS = pl.Schema({
     "statistic": pl.Enum(["mean", "median", "smallest", "largest"]),
     "value": pl.Float64(),
 })  # fmt: skip
-"""Columns of a frame of units: `value` is a `statistic` of the `n` values that a repetition has of a `metric`."""
+"""A unit frame's columns: `value` is a `statistic` over a repetition's `n` values for a `metric`."""
 
 _OWN = list(OF_REPETITION)
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 class Unit(NamedTuple):
-    """A statistic of a metric in one repetition. Attributes: reason: why it has no value; None where it has one."""
+    """A statistic in one repetition. Attributes: reason: for a missing value, else None."""
 
     repetition: int
     value: float | None
@@ -48,7 +48,7 @@ class Unit(NamedTuple):
 
 
 def units_of(data: CellData, metric: Metric, statistic: str) -> Iterator[Unit]:
-    """The units of a cell: one for each of its repetitions that has a result."""
+    """A cell's units: one for each repetition with a result."""
     values, failed = _values(data, metric.name), failures_of(data, metric)
     for run in data.runs:
         if run.failure is None:
@@ -56,9 +56,9 @@ def units_of(data: CellData, metric: Metric, statistic: str) -> Iterator[Unit]:
 
 
 def failures_of(data: CellData, metric: Metric) -> dict[int, int]:
-    """Exchanges of each repetition that failed, where that says something of the metric.
+    """Each repetition's failed exchanges, if they concern the metric.
 
-    A kept connection has one set-up and any number of messages: their failures say nothing about it.
+    A kept connection has one set-up and any number of messages: their failures do not concern it.
     """
     if metric is not LOST and (metric.per is not Per.EXCHANGE or data.settings.kind not in metric.compared_in):
         return {}
@@ -66,12 +66,12 @@ def failures_of(data: CellData, metric: Metric) -> dict[int, int]:
 
 
 def values_needed(quantile: float) -> int:
-    """Exchanges that a repetition needs for a quantile of its own."""
+    """Exchanges needed for a repetition's own quantile."""
     return round(VALUES_BEYOND / min(quantile, 1 - quantile))
 
 
 def units_of_samples(metric: Metric, rows: pl.DataFrame) -> pl.DataFrame:
-    """The units of a metric that samples alone tell. Args: rows: of any repetitions. Returns: columns of UNITS."""
+    """Units for a metric told by samples alone. Args: rows: any repetitions'. Returns: UNITS columns."""
     value = pl.sql_expr(metric.formula).cast(pl.Float64).alias("value")
     if metric.per is Per.REPETITION:
         values = rows.group_by(_OWN, maintain_order=True).agg(value)
@@ -94,7 +94,7 @@ def units_of_samples(metric: Metric, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def metrics_of_samples(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | None]]:
-    """The metrics by which levels are compared and that samples alone tell, each with its cells; None: all of them."""
+    """Level-comparison metrics told by samples alone, each with its cells; None: all."""
     groups: dict[str, tuple[Mapping[str, Any], list[int]]] = {}
     for cell in cells:
         workload = cell.parameters.get("workload") or {}
@@ -114,7 +114,7 @@ def metrics_of_samples(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[
 
 
 def is_of_samples(metric: Metric) -> bool:
-    """Whether samples alone tell a metric, with `setup_ns`."""
+    """Whether samples alone, with `setup_ns`, tell a metric."""
     is_of_them = metric.per in (Per.EXCHANGE, Per.REPETITION)
     return is_of_them and {*SAMPLES.schema, "setup_ns"}.issuperset(pl.sql_expr(metric.formula).meta.root_names())
 
@@ -133,7 +133,7 @@ def _unit(repetition: int, values: Array, failed: int, metric: Metric, statistic
 
 
 def _values(data: CellData, metric: str) -> dict[int, Array]:
-    """The values of a metric by repetition."""
+    """A metric's values by repetition."""
     samples = data.samples.get(metric)
     if samples is None:
         return {run.repetition: np.empty(0) for run in data.runs}

@@ -29,7 +29,7 @@ _ZERO = 1e-9  # the u in place of 0, where a and b have no value
 
 @dataclass(frozen=True)
 class Exponential:
-    """Fitted curves, each array of shape (curves,).
+    """Fitted curves, each array with shape (curves,).
 
     Attributes:
         a, b: in the unit of t. c: per unit of x. at_end: whether c is an end of the search, and so no estimate.
@@ -99,7 +99,7 @@ def aicc(unexplained: float, samples: int, parameters: int) -> float:
 
 
 def _shape(s: Array, u: Array) -> tuple[Array, Array]:
-    """g and its derivative by u, each of shape (len(u), places)."""
+    """g and its derivative by u, each with shape (len(u), places)."""
     uu = u[:, None]
     straight = np.abs(uu) < _NEARLY_STRAIGHT
     safe = np.where(straight, 1.0, uu)
@@ -109,7 +109,7 @@ def _shape(s: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _best_u(deviations: Array, weight: Array, s: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Each curve's best u, and whether it is an end of the search, each of shape (curves,)."""
+    """Each curve's best u, and whether it is an end of the search, each with shape (curves,)."""
     grid = np.arange(round(LOW / _STEP), round(HIGH / _STEP) + 1, dtype=np.float64) * _STEP
     best = np.argmax(_explained(deviations, weight, s, grid), axis=1)
     at_end = (best == 0) | (best == grid.size - 1)

@@ -1,6 +1,6 @@
-"""Claims about most repetitions: exact whatever the distribution, if a design supports no interval of a statistic.
+"""Claims about most repetitions: exact whatever the distribution, if a design supports no interval.
 
-Half of the repetitions lie above their median and half below. So n independent repetitions (or pairs) decide by the
+Half the repetitions lie above their median and half below. So n independent repetitions (or pairs) decide by the
 sign test on the side of a place for most of them, and enclose the median by order statistics. Nothing is assumed about
 their tail, and nothing is said about their mean: with a few long waits the mean may lie on the other side.
 
@@ -19,7 +19,7 @@ _MOST_REPETITIONS = 10_000
 
 
 def sign_p(agreeing: int, units: int) -> float:
-    """One-sided p-value of at most half of all repetitions being on a side, with `agreeing` of `units` there.
+    """One-sided p-value for at most half the repetitions on a side, with `agreeing` of `units` there.
 
     A repetition on neither side counts against.
     """
@@ -34,8 +34,8 @@ def repetitions_in_a_row(p: float) -> int:
 
 
 def repetitions_of_most(agreeing: int, units: int, *, p: float, power: float = 0.8) -> int | None:
-    """Repetitions for a one-sided sign test with this p-value or less with a probability of `power`, if the observed
-    share of agreement is the true one (by the normal distribution); None above 10,000, and if only half agree.
+    """Repetitions for a one-sided sign test with this p-value or less with probability `power`, if the observed
+    agreeing share is the true one (by the normal distribution); None above 10,000, and if only half agree.
     """
     share = agreeing / units
     if share <= 0.5:
@@ -68,7 +68,7 @@ def median_estimate(values: Array, *, n: int, level: float) -> Interval:
 
 
 def _fewest_agreeing(units: int, p: float) -> int:
-    """The smallest number of agreeing repetitions with this p-value or less; above `units` without one."""
+    """The fewest agreeing repetitions with this p-value or less; above `units` without one."""
     low, high = units // 2, units + 1
     while low < high:
         middle = (low + high) // 2

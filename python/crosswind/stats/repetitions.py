@@ -96,7 +96,7 @@ class Repetitions:
 
     @cached_property
     def sizes(self) -> Array:
-        """Each unit's number of values, shape (units,)."""
+        """Each unit's values, counted, shape (units,)."""
         return np.bincount(self.member, minlength=self.count).astype(np.float64)
 
     @cached_property
@@ -135,7 +135,7 @@ class Repetitions:
         return self._quantiles[q]
 
     def of_units(self) -> Iterator[tuple[Array, int]]:
-        """Each unit's values, and its number of censored exchanges."""
+        """Each unit's values, and its censored exchanges' number."""
         for start, end, held in zip(self._starts, self._starts[1:], self.censored, strict=False):
             yield self.values[start:end], int(held)
 

@@ -2,7 +2,7 @@
 
 All numbers rest on the repetitions' spread: the standard deviation of their own values (for pairs: of the differences).
 A spread estimated from few repetitions is itself uncertain, and so is the number derived from it: with the estimate in
-place of the spread, a power of 80 % is one of 61 to 77 % after 3 to 20 repetitions. So the power is averaged over the
+place of the spread, a power of 80 % is 61 to 77 % after 3 to 20 repetitions. So the power is averaged over the
 possible spreads, given its degrees of freedom; `spread_limits` gives the range.
 """
 
@@ -15,7 +15,7 @@ from scipy import special
 from crosswind.stats.estimate import check_level
 
 MOST = 1_000_000
-"""Upper bound in searches for a number of repetitions."""
+"""Upper bound in searches for repetitions."""
 
 FEWEST = 3
 """Minimum repetitions for any interval: Student's t for two is 12.7."""
@@ -37,8 +37,8 @@ def repetitions_needed(
     """Pairs of repetitions for a paired t-test to show an effect at this distance from the tested one.
 
     Args:
-        spread: standard deviation of the pairs' differences; for two unpaired sets of equal size, the square root of
-            the sum of their variances: the result then errs by one or two on the safe side.
+        spread: standard deviation of the pairs' differences; for two equal unpaired sets, the root
+            of their variances' sum: the result then errs by one or two on the safe side.
         distance: between the true effect and the tested one (0, or a margin), in the unit of `spread`.
         alpha: the test's, over its `sides`. power: probability of showing the effect.
         freedom: the spread's degrees of freedom; None: it is known.
@@ -60,7 +60,7 @@ def repetitions_needed(
 def is_shown(
     units: int, spread: float, distance: float, *, tail: float, power: float = 0.8, freedom: float | None = None
 ) -> bool:
-    """Whether so many repetitions, or pairs, show their side of a place with a probability of `power`.
+    """Whether so many repetitions, or pairs, show their side of a place with probability `power`.
 
     Args: distance: from the place. tail: the test's, one-sided. freedom: as for `repetitions_needed`.
     """
@@ -92,10 +92,10 @@ def repetitions_for_width(
 
 
 def spread_limits(spread: float, repetitions: int, *, level: float = 0.8) -> tuple[float, float]:
-    """The interval of a standard deviation estimated from some repetitions, if these are normal.
+    """A standard deviation's interval, from normal repetitions.
 
     Raises: ValueError below two repetitions.
-    Source: the chi-squared distribution of the sum of squares.
+    Source: the sum of squares' chi-squared distribution.
     """
     if repetitions < 2:
         raise ValueError("a spread needs two repetitions")
@@ -133,7 +133,7 @@ FOR_POWER = 1 + 0.8416 / 1.9600
 
 
 def more_to_decide(value: float, end: float | None, bound: float, size: int) -> int | None:
-    """Number of further units to show a number's side of a bound, probably, if it is the observed one.
+    """Further units to show a number's side of a bound, probably, if it is the observed one.
 
     An interval narrows with the square root of its units; with this many it excludes the bound in 80 % of studies.
 

@@ -85,7 +85,7 @@ class Share:
         return effective * (float(special.ndtri((1 + level) / 2)) / student(level, self.units - 1)) ** 2
 
     def limits(self, tail: float) -> tuple[float, float]:
-        """Limits, each missed with a probability of at most `tail`, from so many independent trials."""
+        """Limits, each missed with probability `tail` at most, from so many independent trials."""
         if self.exact:
             return self.value, self.value
         worth = self.worth(1 - 2 * tail)
@@ -127,9 +127,9 @@ def exact_limits(events: float, trials: float, tail: float) -> tuple[float, floa
 
 
 def difference_limits(reference: Share, other: Share, tail: float) -> tuple[float, float]:
-    """Limits of other - reference, each missed with a probability of about `tail`, rather less.
+    """Limits of other - reference, each missed with probability `tail`, rather less.
 
-    The limits of either share squared and added: they hold without an event in any repetition, and without spread.
+    Both shares' limits squared and added: they hold without an event in any repetition, and without spread.
 
     Source: Newcombe, Statistics in Medicine 17 (1998), method 10, with Clopper and Pearson's limits for Wilson's.
     """

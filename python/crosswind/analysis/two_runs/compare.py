@@ -1,4 +1,4 @@
-"""Two runs, compared cell by cell: what changed, how sure that is, and whether conditions are met."""
+"""Two runs, compared cell by cell: changes, their significance, and verdicts on conditions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,20 +49,19 @@ _SHOWN_STATISTICS = ("mean", "median", "p95", "share")
 
 
 MOST_SHOWN = 10
-"""Of large runs: cells of each metric."""
+"""Cells for each metric in large runs."""
 
 _ROUNDING = 1e-12
-"""Of a number: by how much others that are the same may differ."""
+"""Relative difference between equal numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
-    """One of the runs.
+    """One run.
 
-    Attributes:
-        record: the run. name: what to call it. cells: those that have results. repetitions: those that have.
-        invalid: why cells are not valid, by their indices.
-        means: of a large run, the mean of each repetition with its seed (`UNITS`); its cells have no samples.
+    Attributes: record: the run. name: for messages. cells: those with results. repetitions: with results. invalid:
+        invalid cells' reasons, by index. means: a large run's repetition means with seeds (`UNITS`); its cells have no
+        samples.
     """
 
     record: RunRecord
@@ -74,14 +73,14 @@ class ComparedRun:
 
     @classmethod
     def whole(cls, record: RunRecord, name: str) -> Self:
-        """A run with the samples of all of its cells."""
+        """A run with all its cells' samples."""
         cells = collect(record)
         invalid = {cell.cell: cell.reason for cell in cells if cell.reason is not None}
         return cls(record, name, cells, len(record.cells), invalid)
 
     @classmethod
     def large(cls, run: LargeRun, name: str) -> Self:
-        """A large run, which is read once."""
+        """A large run, read once."""
         reading = read_large(run)
         executed = (kind for kind in run.cells if kind.cell in reading.executed_cells)
         kinds = [replace(kind, finished=reading.examples.get(kind.cell)) for kind in executed]
@@ -123,14 +122,14 @@ def compare_runs(
 ) -> RunComparison:
     """Compares run B with run A.
 
-    Of large runs the changes of the cells that stand out are tested as those of any other two are, and p is multiplied
-    by the number of all cells that have the metric: that they were chosen by their changes makes none significant.
+    For large runs the changes standing out are tested like any other two cells', and p is multiplied by the number of
+    cells with the metric: being chosen makes none significant.
 
-    Args:   metrics: to compare; none: those by which levels of their workloads are compared, and the share of exchanges
-            that did not succeed. conditions: to be judged in every common cell. packets: of either run, to say why they
-            differ; None: nobody asks. None of them is asked of large runs.
-    Raises: TooFewSamples when a run has no results, the two have no cell in common, or no common cell has a metric that
-            is asked for; NotPairedError when nothing says why they differ.
+    Args: metrics: to compare; none: the workloads' level-comparison metrics, and the share of failed exchanges.
+        conditions: for every common cell. packets: either run's, for the causes; None: not requested. Large runs have
+        none of them.
+    Raises: TooFewSamples for a run without results, without a common cell, or without a common cell with a requested
+        metric; NotPairedError without any cause.
     """
     for run in (a, b):
         if not run.cells:
@@ -184,7 +183,7 @@ def _has(pair: Pair, metric: Metric) -> bool:
 def _with_reasons(
     common: Sequence[CommonCell], pairs: Sequence[Pair], packets: tuple[Packets, Packets]
 ) -> list[CommonCell]:
-    """Cells that say why they differ. Raises: NotPairedError where none can."""
+    """Cells with their causes. Raises: NotPairedError without any."""
     with_reasons: list[CommonCell] = []
     problems: list[NotPairedError] = []
     for cell, pair in zip(common, pairs, strict=True):
@@ -199,7 +198,7 @@ def _with_reasons(
 
 
 def _common(pair: Pair, compared: Iterable[tuple[Metric, str]]) -> CommonCell:
-    """A pair of cells. Args: compared: metrics and statistics."""
+    """Two matching cells. Args: compared: metrics and statistics."""
     return CommonCell(
         cell_a=pair.a.cell,
         cell_b=pair.b.cell,
@@ -220,7 +219,7 @@ def _compared(pair: Pair, metrics: Sequence[str]) -> Iterator[tuple[Metric, str]
 
 
 def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
-    """How a statistic of a metric differs in a pair of cells; p is not corrected yet."""
+    """A statistic's change in two matching cells; p is not corrected yet."""
     try:
         measured = measure_pair(pair, metric, statistic)
     except TooFewSamples as error:
@@ -272,12 +271,12 @@ def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
 
 
 def _pairs_needed(effect: Effect) -> int | None:
-    """Pairs that would probably show a difference as large as the observed one."""
+    """Pairs probably showing a difference as large as the observed one."""
     return OfEffect(effect, Range(0.0, 0.0, inside=False)).needed(yes=True, alpha=ALPHA)
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
-    """With corrected p-values (`CHANGES`), and the verdicts that follow."""
+    """With corrected p-values (`CHANGES`), and their verdicts."""
     families: dict[tuple[str, str], list[float | None]] = {}
     for change in (change for cell in common for change in cell.changes):
         families.setdefault((change.metric, change.statistic), []).append(change.p)
@@ -291,7 +290,7 @@ def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
 
 
 def _corrected_change(change: MetricChange, p: float) -> MetricChange:
-    """With its corrected p-value, and the verdict that follows."""
+    """With its corrected p-value, and its verdict."""
     metric = metric_named(change.metric)
     update: dict[str, object] = {"p_holm": p}
     if metric is not None and change.verdict != "same" and p < ALPHA and change.difference.value:
@@ -303,7 +302,7 @@ def _corrected_change(change: MetricChange, p: float) -> MetricChange:
 
 
 def _standing_out(pairs: Sequence[Pair], a: pl.DataFrame, b: pl.DataFrame) -> tuple[list[CommonCell], LargeComparison]:
-    """The cells whose changes stand out the most, and what is known of all. Args: a, b: means of repetitions."""
+    """The cells with outstanding changes, and the overview over all. Args: a, b: repetitions' means."""
     families = _changes(pairs, a, b).partition_by("metric", as_dict=True)
     heights = {str(name): family.height for (name,), family in families.items()}
     chosen = [pairs[at] for at in sorted({at for family in families.values() for at in _largest(family)})]
@@ -328,7 +327,7 @@ def _standing_out(pairs: Sequence[Pair], a: pl.DataFrame, b: pl.DataFrame) -> tu
 
 
 def _samples(means: pl.DataFrame, cells: Sequence[int]) -> dict[int, dict[str, Repetitions]]:
-    """The means of the repetitions of some cells, by metric."""
+    """Some cells' repetition means, by metric."""
     samples: dict[int, dict[str, Repetitions]] = {}
     own = means.filter(pl.col("cell").is_in(cells)).sort("cell", "metric", "repetition")
     for (cell, name), rows in own.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
@@ -339,10 +338,10 @@ def _samples(means: pl.DataFrame, cells: Sequence[int]) -> dict[int, dict[str, R
 
 
 def _changes(pairs: Sequence[Pair], a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
-    """How B differs from A in each `pair` and `metric`, by the means of their repetitions.
+    """B less A in each `pair` and `metric`, by their repetitions' means.
 
-    Returns: `ratio`, B to A, null where A is not above 0. `change`: the mean difference of repetitions that both have.
-        `errors`: how many of its standard errors that is.
+    Returns: `ratio`, B to A, null for A not above 0. `change`: the mean difference over common repetitions. `errors`:
+        the same in standard errors.
     """
     numbers = pl.DataFrame(
         {
@@ -373,7 +372,7 @@ def _changes(pairs: Sequence[Pair], a: pl.DataFrame, b: pl.DataFrame) -> pl.Data
 
 
 def _largest(family: pl.DataFrame) -> list[int]:
-    """The pairs of a metric whose changes stand out the most."""
+    """A metric's pairs with the most outstanding changes."""
     changed = family.filter(pl.col("change") != 0)
     ordered = changed.sort("errors", pl.col("change").abs(), descending=True, maintain_order=True)
     return ordered["pair"].head(MOST_SHOWN).to_list()
@@ -399,14 +398,14 @@ def _overview(name: str, family: pl.DataFrame) -> MetricOverview:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A condition in a pair of cells. number: what is judged; None where that is known without, or cannot be."""
+    """A condition in two matching cells. number: for the judge; None where it is known without, or impossible."""
 
     cell: ConditionInCell
     number: OfEffect | None = None
 
 
 def _answered(matching: Matching, conditions: Sequence[Condition]) -> list[AskedCondition]:
-    """Each condition in each common cell, which are judged together."""
+    """Each condition in each common cell, all judged together."""
     matching_of = [[pair for pair in matching.pairs if _has(pair, condition.metric)] for condition in conditions]
     asked = [
         (condition, [_asked(condition, pair) for pair in pairs])
@@ -423,7 +422,7 @@ def _answered(matching: Matching, conditions: Sequence[Condition]) -> list[Asked
 
 
 def _with_instead(cell: ConditionInCell, pair: Pair, condition: Condition) -> ConditionInCell:
-    """With the statistic that would decide an inconclusive condition: the median, which few long waits do not move."""
+    """With a statistic able to decide an inconclusive condition: the median, hardly moved by a few long waits."""
     if cell.answer != "inconclusive" or condition.statistic == MEDIAN or MEDIAN not in condition.metric.statistics:
         return cell
     other = _asked(replace(condition, statistic=MEDIAN), pair)
@@ -434,7 +433,7 @@ def _with_instead(cell: ConditionInCell, pair: Pair, condition: Condition) -> Co
 
 
 def _asked(condition: Condition, pair: Pair) -> _Asked:
-    """A condition in a pair of cells, as far as it is known before all are judged together."""
+    """A condition in two matching cells, as far as known before the judgement."""
 
     def answer(change: Change, reason: str | None = None, needed: int | None = None) -> ConditionInCell:
         cells = pair.a.cell, pair.b.cell

@@ -1,9 +1,9 @@
-"""Thresholds of two runs: "p95(rtt) worse by 10%".
+"""Thresholds for two runs: "p95(rtt) worse by 10%".
 
     STATISTIC(METRIC) worse|better|differs by AMOUNT
 
-An amount is a percentage, or a number with a unit of the metric. Larger by 10 % is 1.1 times, smaller by 10 % is 0.9
-times. Of a share, 10 % are 10 percentage points. What the judge rules on is the statement that the change is no larger.
+An amount is a percentage, or a number with one of the metric's units. Larger by 10 % is 1.1 times, smaller by 10 % is
+0.9 times. For a share, 10 % are 10 percentage points. The judge's statement is the opposite: the change is no larger.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from crosswind.text.quantities import SHARE
 
 
 class ConditionError(ValueError):
-    """A condition that says nothing that could be tested. hint: what would."""
+    """An untestable condition. hint: the remedy."""
 
     def __init__(self, message: str, hint: str | None) -> None:
         super().__init__(message)
@@ -29,9 +29,9 @@ class ConditionError(ValueError):
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition. amount: of a ratio what is above or below 1, else in the metric's unit. text: as written.
+    """A condition. amount: for a ratio its distance from 1, else in the metric's unit. text: as written.
 
-    direction: of crosswind.decisions.grammar.DIRECTIONS.
+    direction: from crosswind.decisions.grammar.DIRECTIONS.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Condition:
 
     @property
     def kept(self) -> Range:
-        """Where a change lies that is no larger: the ratio or the difference of the second run to the first."""
+        """The range for a smaller change: the second run's ratio to the first, or difference."""
         least = (1 - self.amount if self.amount < 1 else None) if self.is_ratio else -self.amount
         most = 1 + self.amount if self.is_ratio else self.amount
         if self.direction == "differs":

@@ -1,7 +1,7 @@
-"""Which cells two runs have in common, and in which settings those differ.
+"""Two runs' common cells, and the differences between their settings.
 
-Cells are matched by all their parameters; what is left, by all but the clock and its kernel; and what is left then, by
-their levels as written. A cell that two others would fit is matched to neither.
+Cells are matched by all parameters; the rest by all but the clock and its kernel; and the last by their levels as
+written. A cell with two candidates is matched to neither.
 """
 
 import json
@@ -16,13 +16,13 @@ from crosswind.cell.record import RunRecord
 By = Literal["parameters", "parameters but the clock", "levels"]
 
 _OF_A_REPETITION = ("schema", "id", "seed", "deadline_ns", "output", "budget")
-"""Keys of a cell that say nothing of what is measured."""
+"""Keys without influence on the measurement."""
 _CLOCK = ("clock", "kernel")
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A cell of either run."""
+    """A cell in either run."""
 
     a: CellData
     b: CellData
@@ -30,13 +30,13 @@ class Pair:
 
     @property
     def levels(self) -> dict[str, str]:
-        """Those of the run that has more of them."""
+        """From the run with more."""
         return max(self.a.levels, self.b.levels, key=len)
 
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """The cells of two runs: common ones, in the order of the first run, and the others."""
+    """Two runs' cells: common ones, in the first run's order, and the others."""
 
     pairs: list[Pair]
     only_a: list[CellData]
@@ -44,7 +44,7 @@ class Matching:
 
 
 def match_cells(a: Sequence[CellData], b: Sequence[CellData]) -> Matching:
-    """The common cells of two runs."""
+    """Two runs' common cells."""
     left, right = list(a), list(b)
     pairs: list[Pair] = []
     keys: list[tuple[By, Callable[[CellData], Hashable]]] = [
@@ -63,7 +63,7 @@ def match_cells(a: Sequence[CellData], b: Sequence[CellData]) -> Matching:
 
 
 def differing_settings(pairs: Iterable[Pair]) -> list[Differing]:
-    """The settings in which common cells differ, each once."""
+    """Settings with a difference between common cells, each once."""
     differing: dict[tuple[str, str | None, str | None], None] = {}
     for pair in pairs:
         parameters = [_measured(cell) for cell in (pair.a, pair.b)]
@@ -88,7 +88,7 @@ def _text(value: object) -> str:
 
 
 def _unique(cells: Iterable[CellData], key: Callable[[CellData], Hashable]) -> dict[Hashable, CellData]:
-    """Cells by a key, but for those that share it."""
+    """Cells by a key, except shared ones."""
     by_identity: dict[Hashable, list[CellData]] = {}
     for cell in cells:
         by_identity.setdefault(key(cell), []).append(cell)
@@ -96,7 +96,7 @@ def _unique(cells: Iterable[CellData], key: Callable[[CellData], Hashable]) -> d
 
 
 def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Leaves of nested settings as (dotted key, text); what is not set is left out."""
+    """Leaves in nested settings as (dotted key, text); unset ones are left out."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(inner, f"{name}.{key}" if name else key)
@@ -108,7 +108,7 @@ _SECTIONS = {"versions": "version", "machine": "machine", "sysctls": "sysctl"}
 
 
 def differing_surroundings(a: RunRecord, b: RunRecord) -> list[Differing]:
-    """What the provenance of two runs does not share. A setting that only one of them recorded is not compared."""
+    """Differences in two runs' provenance. A setting recorded by only one is not compared."""
     pairs = [
         ("seed", a.provenance.get("seed"), b.provenance.get("seed")),
         ("clock", _clocks(a), _clocks(b)),
@@ -124,7 +124,7 @@ def differing_surroundings(a: RunRecord, b: RunRecord) -> list[Differing]:
 
 
 def clocks_of(record: RunRecord) -> list[str]:
-    """The clocks that a run's cells had."""
+    """A run's clocks."""
     return sorted({run.clock for run in record.cells})
 
 

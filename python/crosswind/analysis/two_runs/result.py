@@ -1,6 +1,6 @@
 """Two runs compared, as JSON: schema `crosswind.comparison/2` (docs/compare.md).
 
-A ratio is that of run B to run A; a difference is B less A. Fields may be added within version 2.
+Ratios and differences are run B's to run A. Fields may be added within version 2.
 """
 
 import json
@@ -15,11 +15,11 @@ from crosswind.stats.estimate import Interval
 SCHEMA = "crosswind.comparison/2"
 
 ChangeVerdict = Literal["worse", "better", "no difference shown", "cannot tell", "same"]
-"""What is known of a change: it is shown, not shown, cannot be tested, or there is none and nothing that varies."""
+"""A change: shown, not shown, untestable, or absent without any spread."""
 
 
 class RunSide(ResultModel):
-    """One of the two runs. cells, repetitions: that have results. damaged: what is left out of it, in words."""
+    """One run. cells, repetitions: with results. damaged: omissions for damage, in words."""
 
     directory: str
     study: str
@@ -33,7 +33,7 @@ class RunSide(ResultModel):
 
 
 class Differing(ResultModel):
-    """A setting, a version or a property of the machine that the two runs do not share; null where a run has none."""
+    """A setting, a version or a machine's property different between the runs; null for a run without it."""
 
     what: str
     a: str | None
@@ -41,11 +41,11 @@ class Differing(ResultModel):
 
 
 class Change(ResultModel):
-    """An effect with its interval. low and high are null where it has none: `reason` says why, or `method` is exact.
+    """An effect with its interval. low and high are null without one: `reason` says why, or `method` is exact.
 
-    of_most: whether it is the median of the pairs of repetitions, judged by a sign test; then it says what most
-    repetitions do and nothing of the statistic of all. constant: whether it is the same in every repetition. Of a
-    condition, the limits are those on which it is decided.
+    of_most: whether it is the pairs' median, judged by a sign test; then it is about most repetitions, not the
+    statistic over all. constant: whether it is the same in every repetition. A condition's limits are the deciding
+    ones.
     """
 
     value: float | None
@@ -66,17 +66,15 @@ class Change(ResultModel):
 
 
 class MetricChange(ResultModel):
-    """One statistic of one metric, in a pair of common cells.
+    """One statistic in two matching cells.
 
-    Attributes: a, b: its mean over the repetitions of either run, in `unit`. units_a, units_b: repetitions.
-        left_a, left_b: repetitions without a partner in the other run, which a paired comparison leaves out.
-        pooled_a, pooled_b: of a quantile that of all exchanges of the cell, as a report has it; `a` and `b` are the
-        mean of the repetitions' own. n_a, n_b: exchanges behind them; failed_a, failed_b: those without a value.
-        paired: whether repetitions with the same seeds were compared. p: of no difference;
-        p_holm: corrected over the cells of the metric and statistic.
-        verdict: worse, better, no difference shown, cannot tell, or of what does not vary: same.
-        needed: repetitions of each run that would probably show a difference as large as the observed one; null where
-            one is shown.
+    Attributes: a, b: its mean over either run's repetitions, in `unit`. units_a, units_b: repetitions. left_a, left_b:
+        repetitions without a partner in the other run, left out if paired. pooled_a, pooled_b: a quantile over all
+        exchanges, as in a report; `a` and `b` are the mean over the repetitions' own. n_a, n_b: exchanges behind them;
+        failed_a, failed_b: those without a value. paired: whether repetitions with the same seeds were compared. p: for
+        no difference; p_holm: corrected over the cells for the metric and statistic. verdict: worse, better, no
+        difference shown, cannot tell, or same, without spread. needed: repetitions in each run probably showing a
+        difference as large as the observed one; null if shown.
     """
 
     metric: str
@@ -106,7 +104,7 @@ class MetricChange(ResultModel):
 
 
 class PartOfChange(ResultModel):
-    """What exchanges spend on one part (docs/result.md), ns: its mean in both runs, and B less A."""
+    """One part of exchanges' time (docs/result.md), ns: its mean in both runs, and B less A."""
 
     part: str
     a: float
@@ -115,9 +113,9 @@ class PartOfChange(ResultModel):
 
 
 class PacketAt(ResultModel):
-    """A packet in one run: when it entered the path, ns since the cell was ready; how long it was in it, ns; its size.
+    """A packet in one run: its entry into the path, ns after the cell was ready; its time there, ns; its size.
 
-    fate: delivered, damaged, queued until the cell ended, or dropped by its cause.
+    fate: delivered, damaged, queued until the cell's end, or dropped by its cause.
     """
 
     in_ns: int
@@ -127,11 +125,11 @@ class PacketAt(ResultModel):
 
 
 class Parting(ResultModel):
-    """The first packet at which a repetition of one run is no longer that of the other.
+    """The first packet different between two matching repetitions.
 
-    Attributes: repetition: from 0. direction, index: the packet, as packets.parquet counts them. exchange: the one that
-        was under way on its connection; null where none was. differs: what differs. a, b: null where a run has no such
-        packet. late_ns: by how much later it was sent in B, beyond how much later the one before it was.
+    Attributes: repetition: from 0. direction, index: the packet, as counted in packets.parquet. exchange: under way on
+        its connection; null without one. differs: the differences. a, b: null without such a packet. late_ns: B's
+        additional delay in sending it, beyond the packet before.
     """
 
     repetition: int
@@ -145,7 +143,7 @@ class Parting(ResultModel):
 
 
 class ExchangeChange(ResultModel):
-    """An exchange that takes another time in B, ns. part: what most of the change is, and by how much that changed."""
+    """An exchange with another time in B, ns. part: the change's largest part, with its change."""
 
     repetition: int
     exchange: int
@@ -156,12 +154,12 @@ class ExchangeChange(ResultModel):
 
 
 class Why(ResultModel):
-    """What the change of the whole time (`spent`) in a common cell is made of, and where its packets part.
+    """The breakdown of a common cell's time change (`spent`), and its packets' partings.
 
-    Attributes: a, b: the mean whole time of paired repetitions, ns. change: B less A. parts: what it is the sum of, the
-        largest first; none that is 0 in both runs. repetitions: paired ones. exchanges: paired ones; differing: those
-        whose times differ by more than `tolerance_ns`, which hosts take at most to do anything at once. first, largest:
-        of these. packets: of how many repetitions both runs have kept packets. partings: of each of those that parts.
+    Attributes: a, b: paired repetitions' mean whole time, ns. change: B less A. parts: its summands, the largest first;
+        without those at 0 in both runs. repetitions: paired ones. exchanges: paired ones; differing: by more than
+        `tolerance_ns`, hosts' longest immediate action. first, largest: among these. packets: repetitions with packets
+        kept in both runs. partings: each differing one's.
     """
 
     a: float
@@ -179,9 +177,9 @@ class Why(ResultModel):
 
 
 class CommonCell(ResultModel):
-    """A cell that both runs have. matched_by: what it has in common: all parameters, or its levels.
+    """A cell in both runs. matched_by: all parameters, or its levels.
 
-    why: with --why, of a cell in which both runs tell what time was spent on.
+    why: with --why, for cells with a time breakdown in both runs.
     """
 
     cell_a: int
@@ -195,11 +193,11 @@ class CommonCell(ResultModel):
 
 
 class ConditionInCell(ResultModel):
-    """What is known of a condition in one common cell.
+    """A condition in one common cell.
 
-    p: of its not being met. p_holm: corrected over all cells and conditions.
-    needed: more repetitions of either run that would probably decide it; null where it is decided, or nobody can know.
-    instead: a statistic of the same metric that these repetitions decide, where this one is inconclusive.
+    p: for its not being met. p_holm: corrected over all cells and conditions. needed: further repetitions in either
+    run, probably deciding it; null if decided, or unknown. instead: another statistic, decided by these repetitions if
+    this one is inconclusive.
     """
 
     cell_a: int
@@ -215,10 +213,10 @@ class ConditionInCell(ResultModel):
 
 
 class AskedCondition(ResultModel):
-    """A condition of --fail-if. It fails where one cell fails, and passes where every cell passes.
+    """A --fail-if condition. It fails if one cell fails, and passes if every cell passes.
 
-    is_ratio: whether the changes of its cells are ratios; else they are differences in `unit`. direction: worse, better
-    or differs. is_upward: whether a larger number is in that direction.
+    is_ratio: whether its cells' changes are ratios; else they are differences in `unit`. direction: worse, better or
+    differs. is_upward: whether a larger number is in that direction.
     """
 
     condition: str
@@ -233,10 +231,10 @@ class AskedCondition(ResultModel):
 
 
 class MetricOverview(ResultModel):
-    """A metric of all cells that two large runs have in common.
+    """A metric over two large runs' common cells.
 
-    Attributes: cells: that have it. larger, smaller: in how many the mean of its repetitions is so in B. least, middle,
-        most: of the ratios of these means, B to A; null where none is above 0.
+    Attributes: cells: with it. larger, smaller: cells with such a repetition mean in B. least, middle, most: these
+        means' ratios, B to A; null if none is above 0.
     """
 
     metric: str
@@ -249,16 +247,14 @@ class MetricOverview(ResultModel):
 
 
 class LargeComparison(ResultModel):
-    """Of two large runs: how many cells they have in common, of which `common` lists those that stand out the most, and
-    what is known of all of them.
-    """
+    """Two large runs: their common cells' number (`common` lists those standing out), and every metric's overview."""
 
     cells: int
     metrics: list[MetricOverview]
 
 
 class RunComparison(ResultModel):
-    """Two runs compared. overview: of large ones."""
+    """Two runs compared. overview: for large ones."""
 
     schema_: Literal["crosswind.comparison/2"] = Field(default="crosswind.comparison/2", alias="schema")
     a: RunSide

@@ -1,7 +1,7 @@
-"""Why one run takes longer than another: repetitions with the same seeds, exchange by exchange and packet by packet.
+"""Causes of one run's longer times: repetitions with the same seeds, exchange by exchange and packet by packet.
 
-What differs first is a cause, and what differs later a consequence. So of every pair of repetitions the first packet
-counts that was sent at another time, has another size, or met with something else on its way.
+The first difference is a cause, later ones are consequences. So each pair of repetitions counts by its first packet
+with another sending time, size or fate.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,16 +24,16 @@ from crosswind.stats.differences import Side
 from crosswind.stats.estimate import TooFewSamples
 
 Packets = Callable[[CellRun], pl.DataFrame | None]
-"""Gives the packets of a repetition, None where they were not kept."""
+"""Gives a repetition's packets, None without kept ones."""
 Numbers = npt.NDArray[np.int64]
 
 PARTS = tuple(part for group in GROUPS for part in group.parts if f"{part}_ns" in SPENT.schema)
 PROMPT_NS = {"virtual": 2_000, "real": 500_000}
-"""How long a host takes at most to do something at once, by clock: times that differ by less are the same."""
+"""A host's longest immediate action, by clock: smaller time differences are none."""
 
 
 def explain_change(pair: Pair, packets: tuple[Packets, Packets], *, level: float) -> Why:
-    """What the change in a cell is made of. Raises: NotPairedError."""
+    """A cell's change, broken down. Raises: NotPairedError."""
     runs = _paired_runs(pair)
     sides = {part: _chosen(pair, part, runs) for part in PARTS}
     used = {part: exchange for part, exchange in sides.items() if any(side.units.values.any() for side in exchange)}
@@ -65,7 +65,7 @@ def explain_change(pair: Pair, packets: tuple[Packets, Packets], *, level: float
 
 
 class NotPairedError(TooFewSamples):
-    """Nothing of two runs can be paired. Attributes: hint: what would be."""
+    """Two runs without pairs. Attributes: hint: the remedy."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -76,7 +76,7 @@ class NotPairedError(TooFewSamples):
 
 
 def _paired_runs(pair: Pair) -> list[tuple[CellRun, CellRun]]:
-    """The repetitions with the same number and seed, in which some exchange succeeded."""
+    """Repetitions with the same number and seed, and a successful exchange."""
     for cell, name in ((pair.a, "A"), (pair.b, "B")):
         if not any(run.spent.height for run in cell.runs):
             raise NotPairedError(f"nothing tells what the time of exchanges of {name} was spent on", TAKES)
@@ -109,7 +109,7 @@ def _change(a: Side, b: Side, *, level: float) -> Change:
 
 
 def _exchanges(a: CellRun, b: CellRun) -> pl.DataFrame:
-    """The exchanges that both have, with their parts; those of B end in _b."""
+    """Common exchanges with their parts; B's end in _b."""
     return a.spent.join(b.spent, on="exchange", suffix="_b", maintain_order="left").with_columns(
         repetition=pl.lit(a.repetition)
     )
@@ -136,7 +136,7 @@ def _tables(a: CellRun, b: CellRun, packets: tuple[Packets, Packets]) -> tuple[p
 
 
 def _parting(a: CellRun, b: CellRun, tables: tuple[pl.DataFrame, pl.DataFrame], tolerance: int) -> Parting | None:
-    """The first packet that differs, of both directions; None where there is none."""
+    """The first differing packet in either direction; None without one."""
     partings = list(_of_directions(a, b, tables, tolerance))
     return min(partings, key=lambda each: min(at.in_ns for at in (each.a, each.b) if at is not None), default=None)
 
@@ -174,7 +174,7 @@ def _of_directions(
 
 
 def _sent(packets: pl.DataFrame, direction: str) -> pl.DataFrame:
-    """What one host sent, in order: each packet once."""
+    """One host's sent packets, in order: each once."""
     fate = (
         pl.when(pl.col("verdict") == "dropped")
         .then(pl.concat_str(pl.lit("dropped by "), pl.col("cause").fill_null("the path")))
@@ -201,7 +201,7 @@ def _packet_at(packets: pl.DataFrame, at: int) -> PacketAt | None:
 
 
 def _under_way(run: CellRun, packet: dict[str, int | str]) -> int | None:
-    """The exchange that was under way on a packet's connection when it was sent."""
+    """The exchange under way on a packet's connection at its sending."""
     port = packet["source_port" if packet["direction"] == "forward" else "destination_port"]
     began = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
     under_way = run.samples.filter(
