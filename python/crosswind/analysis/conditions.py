@@ -38,6 +38,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
     finished = [run.finished for cell in data for run in cell.runs if run.finished is not None]
     kernels = (end.versions.kernel for end in finished)
     repetitions = [len(cell.runs) for cell in data]
+    started = record.provenance.get("started")
     network = network_of(finished, captured=any((sent.get("output") or {}).get("capture") for sent in parameters))
     return Conditions(
         path=[] if network is not None else _path([sent.get("path") or {} for sent in parameters]),
@@ -48,7 +49,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
         clocks=list(dict.fromkeys(run.clock for cell in data for run in cell.runs)),
         kernels=list(dict.fromkeys(filter(None, kernels))),
         repetitions=(min(repetitions), max(repetitions)),
-        started=_text_or_none(record.provenance.get("started")),
+        started=started if isinstance(started, str) else None,
         machine=_machine(record.provenance.get("machine") or {}),
         ends=end_conditions(finished),
         network=network,
@@ -125,16 +126,12 @@ def _flows(flows: Sequence[Sequence[Mapping[str, Any]]]) -> list[FlowConditions]
     conditions = []
     for name in dict.fromkeys(str(flow.get("name", "")) for of_cell in flows for flow in of_cell):
         named_flows = [flow for flow in _named(name, flows) if flow]
-        workloads = [_without_endless(flow["workload"]) for flow in named_flows]
+        workloads = [dict(item for item in flow["workload"].items() if item not in _ENDLESS) for flow in named_flows]
         keys = [key for key in catalog().flows.keys if key.name != "name"]
         conditions.append(
             FlowConditions(name=name, settings=_settings(keys, named_flows), workload=_workload(workloads, ends=True))
         )
     return conditions
-
-
-def _without_endless(workload: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in workload.items() if (key, value) not in _ENDLESS}
 
 
 _ENDLESS = (("count", 100_000_000), ("messages", 100_000_000), ("duration_ns", 3_600_000_000_000))
@@ -183,7 +180,7 @@ def _text(key: Key, value: Any) -> str:
 
 _ABSENT = {KeyType.QUEUE: "unlimited", KeyType.PEER: "native"}
 _BY_TYPE: Mapping[KeyType, Callable[[Any], str]] = {
-    KeyType.QUEUE: lambda value: format_queue(_queue(value)),
+    KeyType.QUEUE: lambda value: format_queue(Queue(value.get("packets"), value.get("bytes"), value.get("time_ns"))),
     KeyType.PEER: lambda value: str(value["name"]),
     KeyType.FILE: lambda value: Path(value).name,
     KeyType.ARGUMENTS: lambda value: shlex.join(map(str, value)),
@@ -198,10 +195,6 @@ _BY_UNIT: Mapping[CellUnit | None, Callable[[Any], str]] = {
 }
 
 
-def _queue(value: Mapping[str, Any]) -> Queue:
-    return Queue(packets=value.get("packets"), size_bytes=value.get("bytes"), time_ns=value.get("time_ns"))
-
-
 def _machine(machine: Mapping[str, Any]) -> str | None:
     """The machine in words: its processors, and whether it is visibly virtual."""
     cpus, model = machine.get("cpus"), machine.get("cpu_model")
@@ -209,7 +202,3 @@ def _machine(machine: Mapping[str, Any]) -> str | None:
         return None
     words = f"{cpus} processor{'' if cpus == 1 else 's'}{f' ({model})' if model else ''}"
     return f"virtual machine, {words}" if machine.get("virtualisation") else words
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) else None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from crosswind.analysis.result import End, Ends, SettingValues
-from crosswind.cell.result import Finished, PeerEnd, Peers
+from crosswind.cell.result import Finished, PeerEnd
 from crosswind.text.units import format_duration
 
 _FINE_NS = 1000
@@ -37,7 +37,8 @@ def end_conditions(finished: Sequence[Finished]) -> list[SettingValues]:
     natives = ["native"] if len(peers) < len(finished) else []
     clients = [*natives, *(_client_text(pair.client) for pair in peers)]
     servers = [*natives, *(_program_text(pair.server) for pair in peers)]
-    conditions = {"client": clients, "server": servers, "transport verified": [_verified_text(pair) for pair in peers]}
+    verified = [pair.verified_transport or "none: the client does not know" for pair in peers]
+    conditions = {"client": clients, "server": servers, "transport verified": verified}
     values = {name: list(dict.fromkeys(texts)) for name, texts in conditions.items()}
     return [SettingValues(name=name, values=texts, is_factor=len(texts) > 1) for name, texts in values.items()]
 
@@ -66,7 +67,3 @@ def _program_text(end: PeerEnd) -> str:
     if end.name == "native" or end.implementation is None:
         return end.name
     return f"{end.name} ({end.implementation})"
-
-
-def _verified_text(peers: Peers) -> str:
-    return peers.verified_transport or "none: the client does not know"

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from pydantic import BaseModel, ConfigDict
 
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.designs import INFINITE_LOSS
@@ -24,6 +23,7 @@ from crosswind.catalog.metrics import METRICS, STATISTICS
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.catalog.precision import CellPrecision, Ended
 from crosswind.cell.record import CellRun, RunRecord
+from crosswind.decisions.statement import Stored
 from crosswind.stats.chance import NO_CHANCE, TOUCHED, Chance, expected_allowance
 from crosswind.stats.design import mean_shortage, repetition_quantile_shortage
 from crosswind.stats.estimate import TooFewSamples
@@ -41,11 +41,7 @@ _UNSEEN_ALPHA = 0.025
 event than allowed for stays unseen with at most this probability."""
 
 
-class _Asked(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class AskedTarget(_Asked):
+class AskedTarget(Stored):
     """A half-width to reach in some cells. target: as written. bound: its number, relative to the mean or a size."""
 
     metric: str
@@ -56,14 +52,14 @@ class AskedTarget(_Asked):
     cells: frozenset[int]
 
 
-class AskedLooks(_Asked):
+class AskedLooks(Stored):
     """Some cells' numbers of repetitions to look at."""
 
     cells: tuple[int, ...]
     repetitions: tuple[int, ...]
 
 
-class AskedPrecision(_Asked):
+class AskedPrecision(Stored):
     """A manifest's `precision`."""
 
     targets: tuple[AskedTarget, ...]

@@ -484,7 +484,7 @@ class ModelErrors(ResultModel):
 
 
 class ProgramFunction(ResultModel):
-    """A client program's function: `calls` and `own_ns`, the time in itself, by message; `share`: relative to all time."""
+    """A client program's function: `calls` and `own_ns`, the time in itself, by message; `share`: of all time."""
 
     name: str
     calls: float

@@ -44,7 +44,8 @@ def read_samples(
     wanted = [
         metric for metric in (METRICS.values() if metrics is None else metrics) if metric.applies(settings.workload)
     ]
-    rows, counted = _numbered([run.samples for run in used]).with_columns(setup_ns=_setup(settings)), pl.DataFrame()
+    setup = pl.lit(0) if settings.workload.get("transport") == "udp" else pl.col("connect_ns")
+    rows, counted = _numbered([run.samples for run in used]).with_columns(setup_ns=setup), pl.DataFrame()
     if metrics is None:
         rows, counted = _with_spent(rows, used, settings, undisturbed_ns), counters_of(used)
     units: dict[str, Repetitions] = {}
@@ -59,10 +60,6 @@ def read_samples(
         elif metric.per is Per.REPORTED:
             units[metric.name] = _of_reports(metric, used)
     return {metric.name: units[metric.name] for metric in wanted if units[metric.name].values.size}
-
-
-def _setup(settings: CellSettings) -> pl.Expr:
-    return pl.lit(0) if settings.workload.get("transport") == "udp" else pl.col("connect_ns")
 
 
 def _with_spent(

@@ -79,21 +79,13 @@ def packet_loss_of(
 ) -> dict[Literal["forward", "reverse"], Interval]:
     """The dropped share in each direction, over repetitions; none without a packet."""
     ledgers = [end.ledger for end in finished if end.ledger]
-    ways: dict[Literal["forward", "reverse"], list[DirectionLedger]] = {
-        "forward": [ledger.forward for ledger in ledgers],
-        "reverse": [ledger.reverse for ledger in ledgers],
-    }
-    return {
-        way: share_interval(_dropped(own, exact=exact), level=level)
-        for way, own in ways.items()
-        if any(ledger.in_ for ledger in own)
-    }
-
-
-def _dropped(ledgers: Sequence[DirectionLedger], *, exact: bool) -> Share:
-    return Share.of(
-        [sum(ledger.dropped.values()) for ledger in ledgers], [ledger.in_ for ledger in ledgers], exact=exact
-    )
+    shares: dict[Literal["forward", "reverse"], Interval] = {}
+    for way in ("forward", "reverse"):
+        own: list[DirectionLedger] = [getattr(ledger, way) for ledger in ledgers]
+        entered, dropped = [counted.in_ for counted in own], [sum(counted.dropped.values()) for counted in own]
+        if any(entered):
+            shares[way] = share_interval(Share.of(dropped, entered, exact=exact), level=level)
+    return shares
 
 
 def fidelity_of(finished: Iterable[Finished]) -> Fidelity | None:

@@ -8,7 +8,7 @@ level. Families (crosswind.decisions.families) set the corrections.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 from crosswind.decisions.families import ALPHA, Correction, Exploration, Family
 from crosswind.decisions.statement import Range, Verdict
@@ -19,32 +19,6 @@ from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
 from crosswind.stats.multiplicity import benjamini_hochberg, holm
 from crosswind.stats.sample_size import more_to_decide
 from crosswind.stats.significance import Significance, agreeing_at, is_sign_test, significance
-
-
-class Number(Protocol):
-    """A statement's number."""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether it comes out the same every time by design, and so needs no test."""
-        ...
-
-    @property
-    def is_testable(self) -> bool:
-        """Whether any claim about it can be shown."""
-        ...
-
-    def p(self, *, yes: bool) -> float | None:
-        """The p-value of its lying in its range (yes) or outside; None where it has none or is exact."""
-        ...
-
-    def shows(self, *, yes: bool, alpha: float) -> bool:
-        """Whether it is shown at a level to lie in its range (yes), or outside."""
-        ...
-
-    def needed(self, *, yes: bool | None, alpha: float) -> int | None:
-        """Repetitions to show it, probably; None if unknown, or impossible with any number."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -60,22 +34,22 @@ class OfEffect:
 
     @property
     def is_exact(self) -> bool:
-        """As in `Number`."""
+        """Whether it comes out the same every time by design, and so needs no test."""
         return self.effect is not None and self.effect.how == EXACT
 
     @property
     def is_testable(self) -> bool:
-        """Whether its pairs, or its design, support a test."""
+        """Whether any claim about it can be shown: its pairs, or its design, support a test."""
         return self._sides is not None
 
     def p(self, *, yes: bool) -> float | None:
-        """As in `Number`; None for an exact effect."""
+        """The p-value for its lying in its range (yes) or outside; None for an exact effect, or without a test."""
         if self.is_exact or self._sides is None:
             return None
         return self._p(self._sides, inside=yes == self.range.inside)
 
     def shows(self, *, yes: bool, alpha: float) -> bool:
-        """As in `Number`."""
+        """Whether it is shown at a level to lie in its range (yes), or outside."""
         return self._sides is not None and self._p(self._sides, inside=yes == self.range.inside) < alpha
 
     @cached_property
@@ -110,7 +84,7 @@ class OfEffect:
         return min(1.0, 2 * min(bounds, default=1.0))
 
     def needed(self, *, yes: bool | None, alpha: float) -> int | None:
-        """As in `Number`, if the effect is as observed."""
+        """Repetitions to show it, probably, if the effect is as observed; None if unknown, or impossible."""
         effect, places = self.effect, [place for place in self._places if place is not None]
         if effect is None or self.is_exact or not places:
             return None
@@ -183,7 +157,7 @@ class OfInterval:
 
     @property
     def is_exact(self) -> bool:
-        """As in `Number`."""
+        """As for effects."""
         return self.at_95.is_exact
 
     @property
@@ -197,7 +171,7 @@ class OfInterval:
         return None
 
     def shows(self, *, yes: bool, alpha: float) -> bool:
-        """As of `Number`: whether the whole interval lies in the range, or outside."""
+        """Whether the whole interval lies in the range, or outside."""
         made = self.at_95 if alpha == ALPHA else self.make(1 - alpha)
         ends = (made.value, made.value) if made.is_exact else (made.low, made.high)
         if yes == self.range.inside:
@@ -213,7 +187,7 @@ class OfInterval:
         return self.most(1 - ALPHA) if is_outside and self.most is not None else self.at_95
 
     def needed(self, *, yes: bool | None, alpha: float) -> int | None:
-        """As in `Number`, if the value is the true one: its interval narrows with the square root of its units."""
+        """As for effects, if the value is the true one: its interval narrows with the square root of its units."""
         del yes
         made = self.at_95
         if made.value is None or made.is_exact or not made.units or not self.range.ends:
@@ -224,6 +198,10 @@ class OfInterval:
             return self.effect.repetitions_to_show(bound, above=self.effect.value > bound, alpha=alpha / 2)
         more = more_to_decide(value, made.low if value > bound else made.high, bound, made.units)
         return None if more is None else made.units + more
+
+
+Number = OfEffect | OfInterval
+"""A statement's number."""
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,8 @@ class Statement(Stored):
     Attributes:
         asks: the question, or a document's statement. source: the document; empty for a study's question.
         metric, statistic, scale: the number, from NUMBERS. factor: the compared levels'; compare: these, the reference
-        first; empty for all. yes: the claim; `low`, `high`, `inside`, `is_open`: its range (Range). margin: as written.
+        first; empty for all. yes: the claim; `low`, `high`, `inside`, `is_open`: its range (Range). margin: as written;
+        bound: its number, for a ratio the part above 1.
         model: the predicting one. figure: title of its figure.
     """
 
@@ -157,6 +158,7 @@ class Statement(Stored):
     inside: bool = True
     is_open: bool = False
     margin: str | None = None
+    bound: float | None = None
     model: str | None = None
     figure: str | None = None
     note: Note = None

@@ -39,7 +39,6 @@ from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS, LEVEL
 from crosswind.decisions.judge import Judged, OfEffect, adjust_exploratory, judge
 from crosswind.decisions.statement import KEPT, Kept, Range, more_than
 from crosswind.files.damage import damage_sentences, left_out
-from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import EXACT, TooFewSamples
 from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.significance import two_sided_p
@@ -238,6 +237,7 @@ def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         verdict = "same"
     elif effect.how == EXACT:
         verdict = _direction(metric, measured.difference.effect.value)
+    any_change = OfEffect(effect, Range(0.0, 0.0, inside=False))
     values, sides = measured.values, (measured.a.units, measured.b.units)
     return MetricChange(
         metric=metric.name,
@@ -262,17 +262,12 @@ def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         p=two_sided_p(effect) if reason is None else None,
         verdict=verdict,
         reason=reason,
-        needed=effect.needed if reason else None if verdict == "same" else _pairs_needed(effect),
+        needed=effect.needed if reason else None if verdict == "same" else any_change.needed(yes=True, alpha=ALPHA),
     )
 
 
 def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
     return "better" if (difference > 0) == metric.more_is_better else "worse"
-
-
-def _pairs_needed(effect: Effect) -> int | None:
-    """Pairs probably showing a difference as large as the observed one."""
-    return OfEffect(effect, Range(0.0, 0.0, inside=False)).needed(yes=True, alpha=ALPHA)
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:

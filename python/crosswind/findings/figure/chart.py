@@ -83,7 +83,11 @@ class _Drawn:
         marks = [mark for point in figure.points for mark in _marks(figure, point, divisor, unit, invalid)]
         curves = _curve_points(figure, divisor)
         if figure.scale == "log":  # a logarithmic axis has no place for 0 and below
-            marks = [_above_zero(mark) for mark in marks if mark.value > 0]
+            marks = [
+                mark if mark.low is None else replace(mark, low=max(mark.low, mark.value * _LOWEST_SHARE))
+                for mark in marks
+                if mark.value > 0
+            ]
             curves = [point for point in curves if point.value > 0]
         return cls(_shared_once(marks), curves, unit)
 
@@ -179,10 +183,6 @@ def _curve_points(figure: Figure, divisor: float) -> list[_CurvePoint]:
         for curve in figure.curves
         for x, y in zip(curve.xs, curve.ys, strict=True)
     ]
-
-
-def _above_zero(mark: _Mark) -> _Mark:
-    return mark if mark.low is None else replace(mark, low=max(mark.low, mark.value * _LOWEST_SHARE))
 
 
 def _place(figure: Figure, point: FigurePoint) -> float | str:

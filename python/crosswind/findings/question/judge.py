@@ -33,15 +33,9 @@ from crosswind.stats.quantile import repetition_quantile_interval
 from crosswind.stats.share import OF_SHARES, Share, difference_limits
 
 
-class QuestionStatement(Statement):
-    """A statement about levels, cells or models. bound: the margin's; for a ratio the part above 1."""
-
-    bound: float | None = None
-
-
 def answers_of(context: Context) -> list[Answer]:
     """Every question's answer, and every statement's verdict. One without cells in the run says so."""
-    asked = [QuestionStatement.model_validate(stored) for stored in context.record.asked.get("question", ())]
+    asked = [Statement.model_validate(stored) for stored in context.record.asked.get("question", ())]
     cases = [_cases_of(question, context.data) for question in asked]
     documents: dict[str, list[int]] = {}
     for at, question in enumerate(asked):
@@ -61,7 +55,7 @@ class _Case:
     number: Number
 
 
-def _cases_of(question: QuestionStatement, data: Sequence[CellData]) -> list[_Case]:
+def _cases_of(question: Statement, data: Sequence[CellData]) -> list[_Case]:
     """A question's cases, in the order of its levels."""
     metric = _metric(question)
     cells = [cell for cell in data if cell.cell in question.cells and metric.applies(cell.settings.workload)]
@@ -75,9 +69,7 @@ def _cases_of(question: QuestionStatement, data: Sequence[CellData]) -> list[_Ca
 _Places = tuple[float, float]
 
 
-def _pairs(
-    question: QuestionStatement, cells: Sequence[CellData]
-) -> Iterator[tuple[CellData, CellData, _Places | None]]:
+def _pairs(question: Statement, cells: Sequence[CellData]) -> Iterator[tuple[CellData, CellData, _Places | None]]:
     """The compared cells; for a law about numbers with both places along the factor."""
     groups = _groups(question, cells)
     if question.scale in OF_NEIGHBOURS or question.yes in ("rises", "falls"):
@@ -95,7 +87,7 @@ def _pairs(
             yield from ((group[0], other, None) for other in group[1:])
 
 
-def _groups(question: QuestionStatement, cells: Sequence[CellData]) -> list[list[CellData]]:
+def _groups(question: Statement, cells: Sequence[CellData]) -> list[list[CellData]]:
     """Cells different in the factor alone, in the order of `compare`, if the question names levels."""
     factor = str(question.factor)
     orders = {cell: order for order, level in enumerate(question.compare) for cell in level.cells}
@@ -106,7 +98,7 @@ def _groups(question: QuestionStatement, cells: Sequence[CellData]) -> list[list
     return [sorted(group, key=lambda cell: orders.get(cell.cell, 0)) for group in groups.values()]
 
 
-def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, places: _Places | None) -> _Case:
+def _of_pair(question: Statement, reference: CellData, other: CellData, places: _Places | None) -> _Case:
     metric, cells = _metric(question), (reference, other)
     sides = [_side(question, cell) for cell in cells]
     fixed = other_levels(reference, str(question.factor))
@@ -137,7 +129,7 @@ def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, 
     )
 
 
-def _compared(question: QuestionStatement, metric: Metric, cells: Sequence[CellData]) -> Compared:
+def _compared(question: Statement, metric: Metric, cells: Sequence[CellData]) -> Compared:
     is_ratio = question.scale in ("ratio", "exponent")
     try:
         reference, other = (cell.side(metric.name) for cell in cells)
@@ -179,7 +171,7 @@ def _place_of(scale: Scale, places: _Places | None) -> Callable[[float], float]:
     return lambda bound: bound
 
 
-def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
+def _of_cell(question: Statement, cell: CellData) -> _Case | None:
     """A cell's statistic, or its comparison with a model's; None without a prediction."""
     measured = BoundedNumber(cell, question.metric, question.statistic)
     if question.scale != "model":
@@ -199,7 +191,7 @@ def _beside_model(measured: Callable[[float], Interval], predicted: Predicted) -
     return lambda level: over_model(measured(level), predicted)
 
 
-def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> Iterator[_Case]:
+def _of_model_error(question: Statement, cells: Sequence[CellData]) -> Iterator[_Case]:
     """One case: the model's mean error over its predicted cells."""
     made = [(cell, prediction) for cell in cells if (prediction := _prediction(question, cell)) is not None]
     known = [(cell, of, predicted) for cell, of in made if (predicted := Predicted.of(of)) is not None]
@@ -237,12 +229,12 @@ def _common(cells: Iterable[CellData]) -> dict[str, str]:
     return {key: level for key, level in first.items() if all(other.get(key) == level for other in others)}
 
 
-def _prediction(question: QuestionStatement, cell: CellData) -> ModelPrediction | None:
+def _prediction(question: Statement, cell: CellData) -> ModelPrediction | None:
     made = predictions_of([str(question.model)], {}, cell)
     return next((prediction for prediction in made if prediction.metric == question.metric), None)
 
 
-def _side(question: QuestionStatement, cell: CellData) -> AnswerSide:
+def _side(question: Statement, cell: CellData) -> AnswerSide:
     """A cell's compared number, with its interval, or why there is none."""
     metric = _metric(question)
     failed = sum(cell.outcomes.values()) - cell.outcomes.get("ok", 0) if metric.name in METRICS else 0
@@ -267,7 +259,7 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
     )
 
 
-def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:
+def _answer(question: Statement, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:
     absent = question.absence({cell.cell for cell in data})
     # One contradicting case is enough for a statement; a question is about all its levels.
     is_open = absent is not None and (not question.source or ruling.verdict == "yes" or question.scale == "model-error")
@@ -291,7 +283,7 @@ def _judged(case: _Case, judged: Judged) -> AnswerCase:
     return case.made.model_copy(update=update)
 
 
-def _absence(question: QuestionStatement, data: Sequence[CellData]) -> str:
+def _absence(question: Statement, data: Sequence[CellData]) -> str:
     """Why a question has no cases in a run."""
     where = "".join(f", {key} {level}" for key, level in question.where.items())
     missing = [level.level for level in question.compare if not level.cells]
@@ -302,7 +294,7 @@ def _absence(question: QuestionStatement, data: Sequence[CellData]) -> str:
     return _absence_of_data(question, data)
 
 
-def _absence_of_data(question: QuestionStatement, data: Sequence[CellData]) -> str:
+def _absence_of_data(question: Statement, data: Sequence[CellData]) -> str:
     """The same where the plan has its cells."""
     executed = {cell.cell for cell in data}
     cells = [cell for cell in data if cell.cell in question.cells]
@@ -317,7 +309,7 @@ def _absence_of_data(question: QuestionStatement, data: Sequence[CellData]) -> s
     return f"this run has no two cells that differ in {question.factor} alone"
 
 
-def _metric(question: QuestionStatement) -> Metric:
+def _metric(question: Statement) -> Metric:
     metric = metric_named(question.metric)
     assert metric is not None  # The study was checked.
     return metric

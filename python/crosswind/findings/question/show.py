@@ -73,17 +73,13 @@ def _number_table(answer: Answer) -> Table:
         *numbers("measured [95 %]", "needed"),
         *_DECISION,
     ]
-    rows = [
-        [
-            levels(case.fixed) if case.fixed else NOTHING,
-            compared(answer, case),
-            number_text(answer, case),
-            needed(answer),
-            *_decision(case),
-        ]
-        for case in answer.cases
-    ]
-    return _case_table(answer, columns, rows)
+    return _case_table(answer, columns, [[*_number(answer, case), *_decision(case)] for case in answer.cases])
+
+
+def _number(answer: Answer, case: AnswerCase) -> list[str]:
+    """Where, the levels, the deciding number, and its required range."""
+    place = levels(case.fixed) if case.fixed else NOTHING
+    return [place, compared(answer, case), number_text(answer, case), needed(answer)]
 
 
 def _decision(case: AnswerCase) -> list[str]:
@@ -119,14 +115,7 @@ def statement_tables(result: Result) -> list[Table]:
 def _comparisons(statement: Answer) -> list[list[str]]:
     first = decisive_case(statement)
     return [
-        [
-            statement.asks,
-            levels(case.fixed) if case.fixed else NOTHING,
-            compared(statement, case),
-            number_text(statement, case),
-            needed(statement),
-            OF_STATEMENT[case.verdict].lower(),
-        ]
+        [statement.asks, *_number(statement, case), OF_STATEMENT[case.verdict].lower()]
         for case in sorted(statement.cases, key=lambda case: case is not first)
     ]
 
