@@ -119,7 +119,7 @@ def test_a_study_runs_on_every_rung() -> None:
     assert delays == sorted(delays)
     assert len(set(delays)) == len(RUNGS) == 6
     (figure,) = made.findings["figure"]
-    assert (figure.table.metric, figure.x, figure.series) == ("rtt", "path.network", "workload.transport")
+    assert (figure.table.metric, figure.table.x, figure.table.series) == ("rtt", "path.network", "workload.transport")
     # It is kept and read back as any other study.
     assert Study.from_canonical(made.canonical()).factors == made.factors
 

@@ -13,18 +13,16 @@ from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.fidelity import Fidelity, Times
 from crosswind.cell.protocol_object import Directions, Ends, ProtocolObject
 
-CLOSED_IN_RESULTS = ConfigDict(json_schema_extra={"additionalProperties": False})
-"""For types in a run's result too: its schema allows no further fields."""
-
 
 class FailureCount(ProtocolObject):
     """Unsuccessful exchanges with one outcome, and the first one's error."""
 
-    model_config = CLOSED_IN_RESULTS
+    # Early results have no error.
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False, "required": ["outcome", "count"]})
 
     outcome: str
     count: int
-    first_error: str | None = None
+    first_error: str | None = Field(json_schema_extra={"default": None})
 
     def text(self) -> str:
         """In words: "300 x certificate (cannot connect: it has expired)"."""
@@ -174,7 +172,8 @@ class SetupTraffic(ProtocolObject):
 class HostCpuProfile(ProtocolObject):
     """One host's processor time: stacks by program part."""
 
-    model_config = CLOSED_IN_RESULTS
+    # A run's result has it too, and its schema allows no further fields.
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
 
     samples: int
     cpu_ns: int
