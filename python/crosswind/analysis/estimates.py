@@ -8,6 +8,8 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.result import MetricEstimates
 from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic, metric_named
+from crosswind.decisions.judge import OfInterval
+from crosswind.decisions.statement import Range
 from crosswind.stats.chance import ONE_SIDED
 from crosswind.stats.design import Tail
 from crosswind.stats.diagnostics import diagnostics_of
@@ -62,10 +64,9 @@ class BoundedNumber:
         effect = of_one(linear, side.design, side.chance(statistic))
         return effect if effect.design.tail in (Tail.LIGHT, Tail.SKEWED) else None
 
-    @property
-    def effect_to_show(self) -> Effect | None:
-        """The source for needed repetitions; None for quantiles: their own intervals decide."""
-        return self.effect if self._quantile is None else None
+    def within(self, wanted: Range) -> OfInterval:
+        """The number for the judge. A quantile's own intervals decide its needed repetitions."""
+        return OfInterval(self.at, wanted, self.effect if self._quantile is None else None, self.of_most)
 
     def at(self, level: float) -> Interval:
         """The statistic with limits allowing for unseen events."""

@@ -10,7 +10,6 @@ from crosswind.analysis.result import MetricEstimates, ModelPrediction, Simulate
 from crosswind.catalog.endpoints import NETWORK
 from crosswind.models import Prediction, predict, predict_situation
 from crosswind.models.model import packets_of_each
-from crosswind.stats.estimate import Interval
 
 NOTABLE = 0.1
 """Relative to the random loss: the least reported excess of drops."""
@@ -70,28 +69,17 @@ def _beside(prediction: Prediction, estimates: MetricEstimates | None, drops: _D
     measured = estimates.mean if estimates else None
     knows_loss_alone = prediction.metric == "goodput" and prediction.uncapped is not None
     said = {name: value for name, value in vars(prediction).items() if name not in ("simulated", "notes")}
+    limits = (prediction.simulated and prediction.simulated.limits) or (prediction.value, prediction.value)
     return ModelPrediction(
         **said,
         measured=measured,
         observed=(estimates.smallest, estimates.largest) if estimates else None,
-        ratio=_ratio(measured, prediction.value),
-        inside=_inside(measured, prediction),
+        ratio=measured.over(prediction.value) if measured else None,
+        inside=measured.meets(*limits) if measured and prediction.value is not None else None,
         simulated=_simulated(prediction),
         notes=[*prediction.notes, *([MORE_DROPPED] if knows_loss_alone and drops.beyond_loss else [])],
         dropped=drops.share,
     )
-
-
-def _ratio(measured: Interval | None, predicted: float | None) -> float | None:
-    return measured.value / predicted if measured and measured.value is not None and predicted else None
-
-
-def _inside(measured: Interval | None, prediction: Prediction) -> bool | None:
-    if prediction.value is None or measured is None or measured.low is None or measured.high is None:
-        return None
-    limits = prediction.simulated.limits if prediction.simulated else None
-    low, high = limits or (prediction.value, prediction.value)
-    return measured.low <= high and low <= measured.high
 
 
 def _simulated(prediction: Prediction) -> SimulatedInterval | None:

@@ -8,7 +8,7 @@ exchanges have no value; for a quantile they are worse than any value.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -36,7 +36,6 @@ UNITS = pl.Schema({
 """A unit frame's columns: `value` is a `statistic` over a repetition's `n` values for a `metric`."""
 
 _OWN = list(OF_REPETITION)
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 class Unit(NamedTuple):
@@ -135,11 +134,9 @@ def _unit(repetition: int, values: Array, failed: int, metric: Metric, statistic
 def _values(data: CellData, metric: str) -> dict[int, Array]:
     """A metric's values by repetition."""
     samples = data.samples.get(metric)
-    if samples is None:
-        return {run.repetition: np.empty(0) for run in data.runs}
-    values, repetitions = samples.values, samples.repetitions  # in ascending order of repetitions
-    starts, ends = (np.searchsorted(repetitions, [run.repetition for run in data.runs], side) for side in _SIDES)
-    return {run.repetition: values[start:end] for run, start, end in zip(data.runs, starts, ends, strict=True)}
+    known = {} if samples is None else dict(zip(samples.keys, samples.of_units(), strict=True))
+    by_repetition = {repetition: values for (repetition, _), (values, _) in known.items()}
+    return {run.repetition: by_repetition.get(run.repetition, np.empty(0)) for run in data.runs}
 
 
 def _quantile(ordered: Array, quantile: float, statistic: str) -> float | None:

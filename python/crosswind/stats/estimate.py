@@ -78,6 +78,16 @@ class Interval:
             return None
         return (self.value if self.low is None else self.low), (self.value if self.high is None else self.high)
 
+    def over(self, number: float | None) -> float | None:
+        """Its value divided by a number; None without either, or with 0."""
+        return self.value / number if self.value is not None and number else None
+
+    def meets(self, low: float | None, high: float | None) -> bool | None:
+        """Whether it has a number from low to high; None without both limits on both sides."""
+        if self.low is None or self.high is None or low is None or high is None:
+            return None
+        return self.low <= high and low <= self.high
+
     def negated(self) -> "Interval":
         """The same difference the other way round."""
 

@@ -131,21 +131,11 @@ def _averages(curves: Sequence[FittedCurve], level: float) -> dict[str, Interval
 def _beside(published: AskedFitLevel, b: Interval, c: Interval) -> PublishedFit:
     return PublishedFit(
         **published.shared_with(PublishedFit),
-        b_ratio=_ratio(b, published.b),
-        c_ratio=_ratio(c, published.c),
-        b_inside=_inside(b, published.b),
-        c_inside=_inside(c, published.c),
+        b_ratio=b.over(published.b),
+        c_ratio=c.over(published.c),
+        b_inside=b.meets(published.b, published.b),
+        c_inside=c.meets(published.c, published.c),
     )
-
-
-def _ratio(ours: Interval, theirs: float | None) -> float | None:
-    return ours.value / theirs if ours.value is not None and theirs else None
-
-
-def _inside(ours: Interval, theirs: float | None) -> bool | None:
-    if ours.low is None or ours.high is None or theirs is None:
-        return None
-    return ours.low <= theirs <= ours.high
 
 
 JUDGING = Judging("fit", "fits", Fit, judge_fits)

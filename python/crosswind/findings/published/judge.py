@@ -101,13 +101,12 @@ def _own(statement: PublishedStatement, number: OwnNumber, level: float) -> Publ
 def _beside(statement: PublishedStatement, cell: CellResult) -> PublishedNumber:
     estimates, theirs = cell.estimates.get(statement.metric), statement.theirs
     ours = None if estimates is None else estimates.statistic(statement.statistic)
-    is_inside = not statement.range.misses(ours.low, ours.high) if ours is not None and ours.is_whole else None
     return PublishedNumber(
         cell=cell.cell,
         ours=ours,
         observed=None if estimates is None else (estimates.smallest, estimates.largest),
-        ratio=ours.value / theirs if ours is not None and ours.value is not None and theirs else None,
-        inside=is_inside,
+        ratio=None if ours is None else ours.over(theirs),
+        inside=None if ours is None else ours.meets(theirs, theirs),
         remark=_remark(statement, ours),
     )
 

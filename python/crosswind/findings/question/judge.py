@@ -175,8 +175,7 @@ def _of_cell(question: Statement, cell: CellData) -> _Case | None:
     """A cell's statistic, or its comparison with a model's; None without a prediction."""
     measured = BoundedNumber(cell, question.metric, question.statistic)
     if question.scale != "model":
-        number = OfInterval(measured.at, question.range, measured.effect_to_show, measured.of_most)
-        return _of_interval(number, dict(cell.levels), [cell])
+        return _of_interval(measured.within(question.range), dict(cell.levels), [cell])
     prediction = _prediction(question, cell)
     predicted = None if prediction is None else Predicted.of(prediction)
     if prediction is None or predicted is None:

@@ -24,7 +24,8 @@ def judged(thresholds: Sequence[Statement], data: Sequence[CellData]) -> list[Th
     """The verdicts on some thresholds together, as statements of kept bounds."""
     matching = [_cells_of(threshold, data) for threshold in thresholds]
     numbers = [
-        [_number(threshold, cell) for cell in cells] for threshold, cells in zip(thresholds, matching, strict=True)
+        [BoundedNumber(cell, asked.metric, asked.statistic).within(asked.range) for cell in cells]
+        for asked, cells in zip(thresholds, matching, strict=True)
     ]
     rulings = judge(numbers, THRESHOLDS)
     executed = {cell.cell for cell in data}
@@ -35,11 +36,6 @@ def _cells_of(threshold: Statement, data: Sequence[CellData]) -> list[CellData]:
     metric = metric_named(threshold.metric)
     assert metric is not None  # The study was checked.
     return [cell for cell in data if cell.cell in threshold.cells and metric.applies(cell.settings.workload)]
-
-
-def _number(threshold: Statement, cell: CellData) -> OfInterval:
-    number = BoundedNumber(cell, threshold.metric, threshold.statistic)
-    return OfInterval(number.at, threshold.range, number.effect_to_show, number.of_most)
 
 
 def _result(
