@@ -17,6 +17,7 @@ from crosswind.analysis.trust import reason_of
 from crosswind.catalog.metrics import LOST, METRICS, Metric, MetricPlace
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.cell.record import CellRun, RunRecord
+from crosswind.cell.result import Finished
 from crosswind.stats.chance import Chance
 from crosswind.stats.design import Design
 from crosswind.stats.differences import Side
@@ -53,6 +54,11 @@ class CellData:
     def parameters(self) -> dict[str, Any]:
         """The cell as sent, from its first repetition."""
         return self.runs[0].parameters
+
+    @property
+    def finished(self) -> list[Finished]:
+        """Its repetitions' results."""
+        return [run.finished for run in self.runs if run.finished is not None]
 
     @property
     def effect(self) -> PathEffect:

@@ -35,7 +35,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
     if not data:
         return None
     parameters = [cell.parameters for cell in data]
-    finished = [run.finished for cell in data for run in cell.runs if run.finished is not None]
+    finished = [end for cell in data for end in cell.finished]
     kernels = (end.versions.kernel for end in finished)
     repetitions = [len(cell.runs) for cell in data]
     started = record.provenance.get("started")

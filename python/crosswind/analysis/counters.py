@@ -5,6 +5,7 @@ packets from hosts to their path after an echo's kept connection, or a multiplex
 acknowledgements and connections' ends. New or several connections' beginnings count as well.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import polars as pl
@@ -95,10 +96,9 @@ def profile_of(finished: Iterable[Finished]) -> CpuProfile | None:
 
 
 def _summed(hosts: Sequence[HostCpuProfile]) -> HostCpuProfile:
-    parts: dict[str, int] = {}
+    parts: Counter[str] = Counter()
     for host in hosts:
-        for name, count in host.parts.items():
-            parts[name] = parts.get(name, 0) + count
+        parts.update(host.parts)
     return HostCpuProfile(
-        samples=sum(host.samples for host in hosts), cpu_ns=sum(host.cpu_ns for host in hosts), parts=parts
+        samples=sum(host.samples for host in hosts), cpu_ns=sum(host.cpu_ns for host in hosts), parts=dict(parts)
     )

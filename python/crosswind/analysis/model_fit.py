@@ -167,19 +167,19 @@ def _coefficients(fitted: Fitted, short: Shortage | None) -> list[FittedCoeffici
     """Args: short: why the cells' design supports no interval."""
     assert fitted.limits is not None
     made = []
-    for name, *numbers in zip(
-        (coefficient.name for coefficient in fitted.form.coefficients), fitted.values, *fitted.limits, strict=True
-    ):
-        value, low, high = map(float, numbers)
-        part = FittedCoefficient(
-            name=name, value=value, low=low, high=high, reason=None, at_bound=name in fitted.at_bound
+    for coefficient, value, low, high in zip(fitted.form.coefficients, fitted.values, *fitted.limits, strict=True):
+        is_untold, at_bound = coefficient.name in fitted.untold, coefficient.name in fitted.at_bound
+        reason = UNTOLD if is_untold else short.message if short else AT_BOUND if at_bound else None
+        made.append(
+            FittedCoefficient(
+                name=coefficient.name,
+                value=None if is_untold else float(value),
+                low=None if reason else float(low),
+                high=None if reason else float(high),
+                reason=reason,
+                at_bound=at_bound,
+            )
         )
-        missing: dict[str, str | None] = {}
-        if short is not None or part.at_bound:
-            missing = {"low": None, "high": None, "reason": AT_BOUND if short is None else short.message}
-        if name in fitted.untold:
-            missing = {"value": None, "low": None, "high": None, "reason": UNTOLD}
-        made.append(part.model_copy(update=missing))
     return made
 
 

@@ -30,7 +30,7 @@ def predictions_of(
     packets = packets_of_each(data.cells)
     drops = _Drops.of(data)
     if (data.parameters.get("path") or {}).get("backend") == NETWORK:
-        cell = inferred_situation(data.parameters, [run.finished for run in data.runs if run.finished is not None])
+        cell = inferred_situation(data.parameters, data.finished)
         inferred = [] if cell is None else [predict_situation(name, cell, packets=packets) for name in models]
         return [_beside(prediction, estimates.get(prediction.metric), drops) for prediction in inferred if prediction]
     measured = data.smallest_round_trip_ns
@@ -52,7 +52,7 @@ class _Drops:
     @classmethod
     def of(cls, data: CellData) -> "_Drops":
         """Over a cell's repetitions."""
-        ledgers = [run.finished.ledger for run in data.runs if run.finished is not None and run.finished.ledger]
+        ledgers = [end.ledger for end in data.finished if end.ledger]
         ways = [ledger.reverse if data.settings.is_download else ledger.forward for ledger in ledgers]
         entered, dropped = sum(way.in_ for way in ways), sum(sum(way.dropped.values()) for way in ways)
         if not entered:

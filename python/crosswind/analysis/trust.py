@@ -8,7 +8,7 @@ from crosswind.analysis.result import Clock, DelayError, DirectionPackets, Fidel
 from crosswind.catalog.endpoints import peers_of
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import CellRun, output_of_program
-from crosswind.cell.result import BackgroundLedger, DirectionLedger, FailureCount, Finished, added_up
+from crosswind.cell.result import BackgroundLedger, DirectionLedger, FailureCount, Finished, HopLedger, added_up
 from crosswind.stats.estimate import Interval
 from crosswind.stats.share import Share, share_interval
 
@@ -184,43 +184,22 @@ def repetitions_text(numbers: Sequence[int]) -> str:
     return f"repetitions {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
-def _by_cause(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    causes = dict.fromkeys(cause for dropped in counts for cause in dropped)
-    return {cause: sum(dropped.get(cause, 0) for dropped in counts) for cause in causes}
-
-
+_OF_DIRECTION = ("in_", "duplicated", "delivered", "marked", "queued", "in_bytes", "delivered_bytes", "corrupted")
 _OF_HOP = ("marked", "background_carried", "background_dropped")
-_OF_BACKGROUND = ("carried", "carried_bytes", "marked", "queued")
+_OF_BACKGROUND = ("in_", "carried", "carried_bytes", "marked", "queued")
 
 
-def _background(counts: Sequence[BackgroundLedger]) -> dict[str, Any] | None:
-    if not counts:
-        return None
-    return {
-        "in": sum(count.in_ for count in counts),
-        "dropped": _by_cause([count.dropped for count in counts]),
-        **{name: sum(getattr(count, name) for count in counts) for name in _OF_BACKGROUND},
-    }
+def _summed(counts: Sequence[DirectionLedger | HopLedger | BackgroundLedger], names: Iterable[str]) -> dict[str, Any]:
+    """Counts over repetitions, and drops by cause."""
+    causes = dict.fromkeys(cause for count in counts for cause in count.dropped)
+    dropped = {cause: sum(count.dropped.get(cause, 0) for count in counts) for cause in causes}
+    return {"dropped": dropped, **{name: sum(getattr(count, name) for count in counts) for name in names}}
 
 
 def _direction(ledgers: Sequence[DirectionLedger]) -> DirectionPackets:
-    hops = [
-        {
-            "dropped": _by_cause([hop.dropped for hop in of]),
-            **{name: sum(getattr(hop, name) for hop in of) for name in _OF_HOP},
-        }
-        for of in zip(*(ledger.hops for ledger in ledgers), strict=True)
-    ]
+    background = [ledger.background for ledger in ledgers if ledger.background]
     return DirectionPackets.model_validate({
-        "in": sum(ledger.in_ for ledger in ledgers),
-        "duplicated": sum(ledger.duplicated for ledger in ledgers),
-        "delivered": sum(ledger.delivered for ledger in ledgers),
-        "dropped": _by_cause([ledger.dropped for ledger in ledgers]),
-        "marked": sum(ledger.marked for ledger in ledgers),
-        "hops": hops,
-        "queued": sum(ledger.queued for ledger in ledgers),
-        "in_bytes": sum(ledger.in_bytes for ledger in ledgers),
-        "delivered_bytes": sum(ledger.delivered_bytes for ledger in ledgers),
-        "corrupted": sum(ledger.corrupted for ledger in ledgers),
-        "background": _background([ledger.background for ledger in ledgers if ledger.background]),
+        **_summed(ledgers, _OF_DIRECTION),
+        "hops": [_summed(of, _OF_HOP) for of in zip(*(ledger.hops for ledger in ledgers), strict=True)],
+        "background": _summed(background, _OF_BACKGROUND) if background else None,
     })  # fmt: skip

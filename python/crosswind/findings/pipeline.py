@@ -182,7 +182,7 @@ def compared_by_questions(findings: Mapping[str, Sequence[ResultModel]]) -> Iter
 
 def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellResult:
     """A cell's part of the result. Args: models: names of those to set beside it."""
-    finished = [run.finished for run in data.runs if run.finished is not None]
+    finished = data.finished
     n = sum(data.outcomes.values())
     lost = n - data.outcomes.get("ok", 0)
     reason = data.reason
