@@ -17,12 +17,12 @@ from crosswind.cell.protocol_object import Directions, Ends, ProtocolObject
 class FailureCount(ProtocolObject):
     """Unsuccessful exchanges with one outcome, and the first one's error."""
 
-    # Early results have no error.
-    model_config = ConfigDict(json_schema_extra={"additionalProperties": False, "required": ["outcome", "count"]})
+    # A run's result has it too, and its schema allows no further fields.
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
 
     outcome: str
     count: int
-    first_error: str | None = Field(json_schema_extra={"default": None})
+    first_error: str | None
 
     def text(self) -> str:
         """In words: "300 x certificate (cannot connect: it has expired)"."""
