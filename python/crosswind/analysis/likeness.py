@@ -7,7 +7,7 @@ from crosswind.catalog.metrics import METRICS, MetricPlace
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.decisions.families import ALPHA, LIKENESS
 from crosswind.decisions.judge import adjust_exploratory
-from crosswind.stats.diagnostics import Diagnostics
+from crosswind.stats.exchangeability import Diagnostics
 
 
 def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:

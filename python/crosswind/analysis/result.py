@@ -21,8 +21,8 @@ from crosswind.cell.result import FailureCount
 from crosswind.cell.result import HostCpuProfile as HostCpuProfile  # noqa: PLC0414 -- pages read it from here
 from crosswind.decisions.model import ResultModel
 from crosswind.files.damage import Damage
-from crosswind.stats.diagnostics import Diagnostics
 from crosswind.stats.estimate import Interval
+from crosswind.stats.exchangeability import Diagnostics
 from crosswind.text.quantities import Unit
 
 
