@@ -21,16 +21,15 @@ impl<W: ClientServer> Runnable for W {
         }
         let readback = OnceLock::new();
         let clients = || run_clients(self, context, &readback);
-        let ((mut exchanges, client_cpu_ns), far) = match context.far_server {
-            Some(server) => (clients()?, server.stop()?),
-            None => {
-                let mut ran = None;
-                let served = serve(self, context, || ran = Some(clients()));
-                // Where both fail, the clients' error counts.
-                let ran = ran.transpose()?;
-                let far = FarServed { served: served?, clocks: Clocks::Same, uncertainty: Duration::ZERO };
-                (ran.ok_or(WorkloadError::Panicked)?, far)
-            }
+        let ((mut exchanges, client_cpu_ns), far) = if let Some(server) = context.far_server {
+            (clients()?, server.stop()?)
+        } else {
+            let mut ran = None;
+            let served = serve(self, context, || ran = Some(clients()));
+            // Where both fail, the clients' error counts.
+            let ran = ran.transpose()?;
+            let far = FarServed { served: served?, clocks: Clocks::Same, uncertainty: Duration::ZERO };
+            (ran.ok_or(WorkloadError::Panicked)?, far)
         };
         let FarServed { served, clocks, uncertainty } = far;
         let expected = context.far_server.is_some() && !served.observations.is_empty();

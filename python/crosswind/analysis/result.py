@@ -18,7 +18,7 @@ from crosswind.catalog.metrics import STATISTICS
 from crosswind.catalog.precision import PrecisionReached
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.result import FailureCount
-from crosswind.cell.result import HostCpuProfile as HostCpuProfile  # noqa: PLC0414 -- pages read it from here
+from crosswind.cell.result import HostCpuProfile as HostCpuProfile  # noqa: PLC0414 -- for reports, which import no cell
 from crosswind.decisions.model import ResultModel
 from crosswind.files.damage import Damage
 from crosswind.stats.estimate import Interval
