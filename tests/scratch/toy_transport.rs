@@ -1,7 +1,7 @@
 //! A toy: TCP under another name.
 
 use crate::tcp::Tcp;
-use crate::{Call, Connecting, Features, Listener, Settings, Transport};
+use crate::{About, Call, Connecting, Listener, Settings, Transport};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -9,16 +9,8 @@ use std::time::Duration;
 pub struct Toy;
 
 impl Transport for Toy {
-    fn name(&self) -> &'static str {
-        "toy"
-    }
-
-    fn summary(&self) -> &'static str {
-        "TCP under another name."
-    }
-
-    fn features(&self) -> Features {
-        Tcp.features()
+    fn about(&self) -> About {
+        About { name: "toy", summary: "TCP under another name.", ..Tcp.about() }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -1,10 +1,10 @@
 //! A toy: connections are set up one after the other, and each is closed at once.
 
 use crate::answers::Answers;
+use crate::client::Client;
 use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
-use crate::lane::Lane;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
 use crate::workload::{PathFacts, Workload, WorkloadSettings, default_timeout_ns, number};
@@ -69,20 +69,20 @@ impl ClientServer for Toy {
         Answers::new(clock, self.sizes(), Messages { payload: Payload::Binary })
     }
 
-    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+    async fn client(&self, client: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let mut exchanges = Vec::new();
         for number in 0..self.toys {
-            let mut sample = Sample::new(number, lane.number);
-            sample.sent = Some(lane.context.clock().now());
-            let result = match lane.open().await {
+            let mut sample = Sample::new(number, client.number);
+            sample.sent = Some(client.context.clock().now());
+            let result = match client.open().await {
                 Ok(mut opened) => {
                     opened.note_phases(&mut sample);
-                    lane.close(opened.connection.as_mut()).await;
+                    client.close(opened.connection.as_mut()).await;
                     Ok(())
                 }
                 Err(error) => Err(error),
             };
-            lane.context.progress.exchange_done(sample.setup.map(|setup| setup.total_ns));
+            client.context.progress.exchange_done(sample.setup.map(|setup| setup.total_ns));
             exchanges.push(Exchange::new(sample, result));
         }
         Ok(exchanges)

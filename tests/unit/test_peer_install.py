@@ -139,8 +139,12 @@ def test_others_are_told_what_to_install(
     assert err == "error: chromium cannot be installed from here\nhint: as root: apt install chromium\n"
 
 
+def checks() -> dict[str, doctor.MachineCheck]:
+    return {check.name: check for check in doctor.examine_machine().checks}
+
+
 def test_the_doctor_says_what_peers_lack(machine: Machine) -> None:
-    lines = {check.name: check for check in (doctor._npm_packages(), doctor._deno())}
+    lines = {name: check for name, check in checks().items() if name in {"npm packages", "deno"}}
     assert {name: (check.ok, check.required, check.detail) for name, check in lines.items()} == {
         "npm packages": (False, False, "not found"),
         "deno": (False, False, "not found"),
@@ -148,7 +152,7 @@ def test_the_doctor_says_what_peers_lack(machine: Machine) -> None:
     assert all("crosswind browser install" in (check.hint or "") for check in lines.values())
     machine.put("npm", NPM)
     install_packages()
-    found = doctor._npm_packages()
+    found = checks()["npm packages"]
     assert (found.ok, found.detail) == (True, "socket.io 1.2.3, socket.io-client 1.2.3, ws 1.2.3")
 
 
@@ -237,7 +241,7 @@ def test_damaged_packages_are_installed_anew(
         with pytest.raises(EngineError, match=r"are (damaged|not installed)") as caught:
             package_versions()
         assert caught.value.hint is not None and "`crosswind browser install`" in caught.value.hint
-        assert not doctor._npm_packages().ok
+        assert not checks()["npm packages"].ok
     assert install_packages() == installed_packages()
     assert len(machine.called) == 2
     assert package_versions()["ws"] == "1.2.3"

@@ -128,10 +128,12 @@ class Guest:
     def processor_s(self) -> float | None:
         """Its processes' processor time; None when none could use more."""
         ticks, runnable = 0, False
-        for stat in Path("/proc").glob("[0-9]*/stat"):
+        for process in Path("/proc").iterdir():
+            if not process.name.isdecimal():
+                continue
             try:
                 # The name before them, in parentheses, may hold anything.
-                fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+                fields = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
             except OSError:
                 continue  # It has ended meanwhile.
             if int(fields[3]) == self.pid:  # the session
