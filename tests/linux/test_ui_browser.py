@@ -31,7 +31,10 @@ delay = "1ms"
 kind = "echo"
 messages = 3
 [budget]
-delay_error_p99 = "1s"
+delay_error_p99 = "10s"
+exchange_delay = "10s"
+starvation = "100%"
+probe_starvation = "100%"
 """
 
 WHEN = """(done) => new Promise((found) => {
