@@ -13,12 +13,13 @@ from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.style import (
     GREY,
     LOG_LABELS,
-    axis,
+    Along,
     dash_by_model,
     inline,
     is_log,
     scale_type,
     specification,
+    tips,
 )
 from crosswind.report.page import Chart
 from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of, sentence, with_unit
@@ -116,17 +117,16 @@ def _mark_layers(figure: Figure, marks: Sequence[_Mark], x: alt.X, y: alt.Y, col
     is_shared = any(mark.kind == _SHARED for mark in marks)
     shared = alt.Chart(inline(marks)).encode(x=x).transform_filter(f"datum.kind == '{_SHARED}'")
     doubtful = estimate.transform_filter("datum.doubtful")
-    tips = [alt.Tooltip(f"{key}:N") for key in ("series", "at", "estimate", "n", "method")]
-    published_tips = [alt.Tooltip(f"{key}:N") for key in ("source", "series", "at", "estimate")]
+    said, published_said = tips("series", "at", "estimate", "n", "method"), tips("source", "series", "at", "estimate")
     lines = [estimate.mark_line(strokeWidth=1.2, opacity=0.8).encode(y=y)] if figure.x_is_ordered else []
     return [
         *lines,
         estimate.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        sample.mark_point(size=28, filled=True, opacity=0.45).encode(y=y, tooltip=tips),
-        estimate.mark_point(size=52, filled=True, opacity=1).encode(y=y, tooltip=tips),
+        sample.mark_point(size=28, filled=True, opacity=0.45).encode(y=y, tooltip=said),
+        estimate.mark_point(size=52, filled=True, opacity=1).encode(y=y, tooltip=said),
         doubtful.mark_point(shape="cross", angle=45, size=160, filled=False, strokeWidth=2, opacity=1).encode(y=y),
-        published.encode(y=y, tooltip=published_tips).mark_point(**_HOLLOW),
-        *([shared.encode(y=y, tooltip=published_tips).mark_point(color=GREY, **_HOLLOW)] if is_shared else []),
+        published.encode(y=y, tooltip=published_said).mark_point(**_HOLLOW),
+        *([shared.encode(y=y, tooltip=published_said).mark_point(color=GREY, **_HOLLOW)] if is_shared else []),
     ]
 
 
@@ -206,9 +206,8 @@ def _x(figure: Figure) -> alt.X:
 
 def _y(figure: Figure, unit: str) -> alt.Y:
     log = figure.scale == "log"
-    title = ", ".join(filter(None, (METRICS[figure.metric].title.lower(), unit, "log scale" if log else "")))
-    scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
-    return alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
+    title = ", ".join(filter(None, (METRICS[figure.metric].title.lower(), unit)))
+    return Along.of(title, log=log, nice=True, zero=not log).y("value")
 
 
 def _notes(figure: Figure, marks: Sequence[_Mark], invalid: set[int]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from crosswind.findings.fit.result import Fit, FitRow
-from crosswind.report.charts.style import PALETTE, Specification, axis, inline, is_log, scale_type, specification
+from crosswind.report.charts.style import PALETTE, Along, Specification, colour_of, inline, is_log, specification, tips
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import factor_name, three_digits
 from crosswind.stats.estimate import Interval
@@ -71,22 +71,17 @@ def _of(row: FitRow, key: str) -> Interval:
 def _drawing(coefficients: Sequence[_Coefficient], levels: Sequence[str], by: str, title: str) -> Specification:
     ends = [end for point in coefficients for end in (point.value, point.low, point.high) if end is not None]
     log = is_log(ends, SHARE)
-    scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
-    title += ", log scale" if log else ""
-    y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
-    sources = [source for source in _COLOURS if any(point.source == source for point in coefficients)]
-    colours = alt.Scale(domain=sources, range=[_COLOURS[source] for source in sources])
+    along = Along.of(title, log=log, nice=True, zero=not log)
+    y, sources = along.y("value"), {point.source for point in coefficients}
     base = alt.Chart(inline(coefficients)).encode(
         x=alt.X("level:O", title=by, sort=list(levels), axis=alt.Axis(labelAngle=0)),
-        color=alt.Color("source:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
-        tooltip=[alt.Tooltip(f"{field}:N") for field in ("source", "level", "text")],
+        color=colour_of("source", {source: colour for source, colour in _COLOURS.items() if source in sources}),
+        tooltip=tips("source", "level", "text"),
     )
     ours = base.transform_filter(f"datum.source == '{_OURS}'")
     published = base.transform_filter(f"datum.source == '{_PUBLISHED}'")
     layers = [
-        ours.mark_rule(strokeWidth=2).encode(
-            y=alt.Y("low:Q", title=title, scale=scale, axis=axis(log=log)), y2="high:Q"
-        ),
+        ours.mark_rule(strokeWidth=2).encode(y=along.y("low"), y2="high:Q"),
         ours.mark_point(size=60, filled=True, opacity=1).encode(y=y),
         published.mark_point(shape="diamond", size=110, filled=False, strokeWidth=1.8, opacity=1).encode(y=y),
     ]

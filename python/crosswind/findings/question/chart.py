@@ -15,7 +15,7 @@ from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.forest import forest, forest_row, pair_name
 from crosswind.report.charts.panels import MAX_BARS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
-from crosswind.report.charts.style import axis, inline, is_log, scale_type, specification
+from crosswind.report.charts.style import Along, inline, is_log, specification, tips
 from crosswind.report.page import Chart
 from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import interval, varied_levels, with_unit
@@ -79,19 +79,17 @@ def _drawn(answer: Answer, colours: Colours) -> Chart | None:
     divisor, unit = metric.unit.scale_for(known)
     marks = _marks(answer, sides, divisor, unit)
     log = is_log(known, metric.unit, metric.axis)
-    title = ", ".join(filter(None, (what_of(answer), unit, "log scale" if log else "")))
-    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=not log, padding=10 if log else 0)
-    x = alt.X("value:Q", title=title, scale=scale, axis=axis(log=log))
+    title = ", ".join(filter(None, (what_of(answer), unit)))
+    along = Along.of(title, log=log, zero=False, nice=not log, padding=10 if log else 0)
     rows = list(dict.fromkeys(mark.row for mark in marks))
     base = alt.Chart(inline(marks)).encode(
         y=alt.Y("row:N", title=None, sort=rows, axis=row_axis()),
         color=colours.by("colour", answer.factor, (mark.colour for mark in marks), labelled=True),
-        tooltip=[alt.Tooltip(f"{field}:N") for field in ("row", "estimate", "repetitions")],
+        tooltip=tips("row", "estimate", "repetitions"),
     )
-    low = alt.X("low:Q", title=title, scale=scale, axis=axis(log=log))
     drawing = [
-        base.mark_rule(strokeWidth=2.2).encode(x=low, x2="high:Q"),
-        base.mark_point(size=80, filled=True, opacity=1).encode(x=x),
+        base.mark_rule(strokeWidth=2.2).encode(x=along.x("low"), x2="high:Q"),
+        base.mark_point(size=80, filled=True, opacity=1).encode(x=along.x("value")),
     ]
     left = len(answer.cases) - len(shown)
     notes = (f"{left} more cases are in the table.",) if left else ()
