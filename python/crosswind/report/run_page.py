@@ -160,54 +160,76 @@ def finding_sections(result: Result, *, has_charts: bool) -> dict[SectionPlace, 
     return sections
 
 
-Tables = Callable[[Result], list[Table]]
-"""The tables of a group of sections."""
+Charts = Callable[[Result, ChartData], list[Panels]]
+
+
+def _no_charts(result: Result, drawn: ChartData) -> list[Panels]:
+    del result, drawn
+    return []
+
+
+def _profile_panels(result: Result, drawn: ChartData) -> list[Panels]:
+    from crosswind.report.charts.profiles import profile_charts
+
+    return [profile_charts(result, drawn.data)]
+
+
+def _flow_panels(result: Result, drawn: ChartData) -> list[Panels]:
+    from crosswind.report.charts.flows import flow_charts
+
+    del drawn
+    return [flow_charts(result)]
+
+
+def _model_panels(result: Result, drawn: ChartData) -> list[Panels]:
+    from crosswind.report.charts.models import goodput_by_loss
+
+    return [goodput_by_loss(result, drawn.data, drawn.record.models)]
+
+
+def _comparison_panels(result: Result, drawn: ChartData) -> list[Panels]:
+    from crosswind.report.charts.forest import comparison_forests
+    from crosswind.report.charts.shifts import quantile_shifts
+
+    return [comparison_forests(result), quantile_shifts(result, drawn.data)]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Sections of a page: tables, and the charts above them."""
+
+    tables: Callable[[Result], list[Table]]
+    charts: Charts = _no_charts
+
 
 _BEFORE_METRICS = (
-    model_error_tables,
-    precision_tables,
-    profile_tables,
-    program_tables,
-    round_trip_tables,
-    flow_tables,
+    _Group(model_error_tables),
+    _Group(precision_tables),
+    _Group(profile_tables, _profile_panels),
+    _Group(program_tables),
+    _Group(round_trip_tables),
+    _Group(flow_tables, _flow_panels),
 )
 """Sections in few studies only, and therefore first."""
 
 _AFTER_METRICS = (
-    outcome_tables,
-    end_tables,
-    retransmission_tables,
-    time_tables,
-    model_tables,
-    drop_tables,
-    wire_tables,
-    processor_tables,
-    comparison_tables,
-    trust_tables,
+    _Group(outcome_tables),
+    _Group(end_tables),
+    _Group(retransmission_tables),
+    _Group(time_tables),
+    _Group(model_tables, _model_panels),
+    _Group(drop_tables),
+    _Group(wire_tables),
+    _Group(processor_tables),
+    _Group(comparison_tables, _comparison_panels),
+    _Group(trust_tables),
 )
 
 
-def _group_sections(groups: Sequence[Tables], result: Result, drawn: ChartData | None) -> Iterator[Section]:
-    for tables_of in groups:
-        if tables := tables_of(result):
-            yield from _with_folds(tables, [] if drawn is None else _charts_above(tables_of, result, drawn))
-
-
-def _charts_above(tables: Tables, result: Result, drawn: ChartData) -> list[Panels]:
-    """The charts above a group's tables."""
-    from crosswind.report.charts.flows import flow_charts
-    from crosswind.report.charts.forest import comparison_forests
-    from crosswind.report.charts.models import goodput_by_loss
-    from crosswind.report.charts.profiles import profile_charts
-    from crosswind.report.charts.shifts import quantile_shifts
-
-    charts: dict[Tables, Callable[[], list[Panels]]] = {
-        profile_tables: lambda: [profile_charts(result, drawn.data)],
-        flow_tables: lambda: [flow_charts(result)],
-        model_tables: lambda: [goodput_by_loss(result, drawn.data, drawn.record.models)],
-        comparison_tables: lambda: [comparison_forests(result), quantile_shifts(result, drawn.data)],
-    }
-    return charts.get(tables, list)()
+def _group_sections(groups: Sequence[_Group], result: Result, drawn: ChartData | None) -> Iterator[Section]:
+    for group in groups:
+        if tables := group.tables(result):
+            yield from _with_folds(tables, [] if drawn is None else group.charts(result, drawn))
 
 
 def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[Section]:
