@@ -55,7 +55,7 @@ def _predicted(cell: Situation) -> float:
 
 
 def _violated(cell: Situation) -> list[str]:
-    broken = other_control(cell, "bbr")
+    broken = other_control(cell, "BBR", versions=True)
     if cell.loss >= 0.15:
         broken.append(
             f"{100 * cell.loss:.3g} % of loss is near or above {100 * CLIFF_LOSS:.3g} %, "

@@ -90,7 +90,7 @@ def _violated(cell: Situation) -> list[str]:
     broken = []
     if cell.rate_bps is not None:
         broken.append("the model knows no link rate: what the link takes for all packets is the least that is shown")
-    broken += other_control(cell, "reno")
+    broken += other_control(cell, "Reno")
     if cell.sack and cell.loss > 0:
         broken.append("the model has no selective ACKs: it counts more timeouts than there are")
     return broken + too_lossy(cell, 0.05, "the 5 % up to which its PFTK was mostly checked")

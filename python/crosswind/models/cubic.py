@@ -38,7 +38,7 @@ def cubic(mss_bytes: Numbers, rtt_s: Numbers, loss: Numbers, *, window_segments:
 
 
 def _violated(cell: Situation) -> list[str]:
-    broken = other_control(cell, "cubic")
+    broken = other_control(cell, "CUBIC")
     broken += too_lossy(cell, 0.01, "1 %: there timeouts matter most, which the model leaves out")
     if math.sqrt(1.5 / cell.loss) >= cubic_window(known(cell.rtt_s), cell.loss):
         broken.append("CUBIC is in its Reno-friendly region here: the formula is Reno's")

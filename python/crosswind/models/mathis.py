@@ -41,7 +41,7 @@ def mathis(
 
 def _violated(cell: Situation) -> list[str]:
     why = f"{100 * VALID_LOSS:.3g} %: there timeouts matter most, which the law leaves out"
-    return too_lossy(cell, VALID_LOSS, why) + other_control(cell, "reno", what="law")
+    return too_lossy(cell, VALID_LOSS, why) + other_control(cell, "Reno", what="law")
 
 
 def _model(name: str, title: str, c: float) -> Model:

@@ -81,11 +81,14 @@ def window_of(cell: Situation) -> float:
     return cell.window_segments or math.inf
 
 
-def other_control(cell: Situation, control: str, *, what: str = "model") -> list[str]:
-    """The assumption broken by another congestion control, if so. Args: what: describes it."""
-    names, here = {"reno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}, cell.congestion_control
-    is_it = here.startswith("bbr") if control == "bbr" else here == control
-    return [] if is_it else [f"the {what} describes {names[control]}, not {here}"]
+def other_control(cell: Situation, control: str, *, what: str = "model", versions: bool = False) -> list[str]:
+    """The assumption broken by another congestion control, if so.
+
+    Args: control: as it is written, CUBIC. what: describes it. versions: whether names with a number behind it fit.
+    """
+    here, name = cell.congestion_control, control.lower()
+    is_it = here.startswith(name) if versions else here == name
+    return [] if is_it else [f"the {what} describes {control}, not {here}"]
 
 
 def too_lossy(cell: Situation, most: float, why: str) -> list[str]:

@@ -85,7 +85,7 @@ def backoff(loss: Numbers) -> Numbers:
 
 
 def _violated(cell: Situation) -> list[str]:
-    broken = other_control(cell, "reno")
+    broken = other_control(cell, "Reno")
     if cell.sack:
         broken.append("the model has no selective ACKs and no tail loss probe: it counts more timeouts than there are")
     return broken + too_lossy(cell, 0.05, "the 5 % up to which it was mostly checked")
