@@ -85,7 +85,7 @@ class Compared:
             return refused(self.reason, n=self.n, level=self.level)
         return effect_estimate(self.effect, level=self.level)
 
-    @property
+    @cached_property
     def of_statistic(self) -> Interval:
         """The statistic's effect, with an interval if its design supports one, or if all pairs are equal."""
         if self.effect is None or self.effect.is_constant:

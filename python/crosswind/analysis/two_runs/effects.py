@@ -50,9 +50,8 @@ class MeasuredPair:
 
 def is_short(made: Compared) -> bool:
     """Whether nothing judges an effect: no interval by design, and too few pairs for signs."""
-    return made.effect is not None and made.effect.shortage is not None and (
-        not made.is_constant and made.estimate.low is None
-    )  # fmt: skip
+    is_supported = made.effect is None or made.effect.shortage is None or made.is_constant
+    return not is_supported and made.estimate.low is None
 
 
 def change_of(made: Compared) -> Change:
@@ -84,13 +83,15 @@ def measure_pair(pair: Pair, metric: Metric, name: str) -> MeasuredPair:
     if common is not None:
         left = a.units.count - len(common), b.units.count - len(common)
         a, b = (replace(side, units=side.units.chosen(common)) for side in (a, b))
-    difference, ratio = (compared(a, b, name, is_ratio=is_ratio, level=LEVEL) for is_ratio in (False, True))
+    difference = compared(a, b, name, level=LEVEL)
     if difference.effect is None:
         raise TooFewSamples(difference.reason)
     if metric.is_share:
         # Equal shares in every repetition have an interval too, and no ratio.
         difference = replace(difference, effect=independent_at_best(difference.effect, a, b))
-        ratio = replace(ratio, effect=None, reason="a ratio needs two numbers above 0")
+        ratio = Compared(None, "a ratio needs two numbers above 0", difference.n, LEVEL)
+    else:
+        ratio = compared(a, b, name, is_ratio=True, level=LEVEL)
     values = (
         statistic_of(a.units, statistic, exact=a.exact).value,
         statistic_of(b.units, statistic, exact=b.exact).value,
