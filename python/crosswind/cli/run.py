@@ -15,9 +15,9 @@ from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.cli.to import to_option, token_file_option
 from crosswind.errors import UsageError
 from crosswind.store.addresses import place_of, shown
-from crosswind.store.manifest import Options
 
 if TYPE_CHECKING:
+    from crosswind.store.manifest import Options
     from crosswind.store.run import StoredRun
 
 _EPILOG = """\b
@@ -81,6 +81,8 @@ def command(
     STUDY is a built-in study (`crosswind studies`), FILE a study file (- is standard input), KIND one of echo,
     transfer, connect, multiplex, page, program.
     """
+    from crosswind.store.manifest import Options
+
     reporting = picked(_Reporting, given)
     files = Options(
         packets=given["packets"],
@@ -165,8 +167,10 @@ class _Reporting:
             )
 
 
-def _directory_to_resume(place: str, output: Path | None, files: Options) -> Path | None:
+def _directory_to_resume(place: str, output: Path | None, files: "Options") -> Path | None:
     """The directory for --resume; None for the latest run. Raises: UsageError."""
+    from crosswind.store.manifest import Options
+
     if place and output and place_of(place) != output:
         raise UsageError(
             "--resume and --output name two directories",
