@@ -27,7 +27,6 @@ use crosswind_transport::{
 use crosswind_units::{Instant, Seed};
 use crosswind_workload::{Context, Measured, TrafficPattern, Warning, WorkloadConfig};
 use std::fs::File;
-use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,7 +86,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         virtual_time,
         key_logs: sealed.as_ref().map(|sealed| &sealed.keys),
     };
-    let (mut measured, mut flows, exchange_delay) = Run { flows, records: &records }.measure(on_event)?;
+    let (mut measured, mut flows, exchange_delay) = Run { shared: flows, records: &records }.measure(on_event)?;
     let programs_ended = measured.samples.iter().filter_map(|it| it.received).max().unwrap_or(testbed.clock.now());
     let known = network.finish()?;
 
@@ -368,16 +367,8 @@ fn write_tables(
 /// A running workload.
 struct Run<'a> {
     /// Shared with the flows beside it.
-    flows: FlowContext<'a>,
+    shared: FlowContext<'a>,
     records: &'a Records,
-}
-
-impl<'a> Deref for Run<'a> {
-    type Target = FlowContext<'a>;
-
-    fn deref(&self) -> &FlowContext<'a> {
-        &self.flows
-    }
 }
 
 impl Run<'_> {
@@ -388,16 +379,16 @@ impl Run<'_> {
         on_event: &mut OnEvent<'_>,
     ) -> Result<(Measured, Vec<FlowOutcome>, Option<ExchangeDelay>), CellError> {
         let progress = crosswind_workload::Progress::default();
-        let workload = &self.cell.workload;
+        let workload = &self.shared.cell.workload;
         let settings = self.settings()?;
-        let Self { flows, records } = self;
-        let (cell, endings) = (self.cell, flows.endings());
-        let mut context = Context::new(self.testbed, settings.clone(), &progress, self.threads);
+        let Self { shared: flows, records } = self;
+        let (cell, endings) = (self.shared.cell, flows.endings());
+        let mut context = Context::new(self.shared.testbed, settings.clone(), &progress, self.shared.threads);
         flows.fill_in(&mut context, workload);
         context.output = cell.output.directory.as_deref();
         (context.client_streams, context.client_whole) = (cell.output.client_streams(), cell.output.client_whole);
-        (context.far_server, context.port) = self.network.server().unzip();
-        let pause = Duration::from_nanos(self.cell.heartbeat_ns);
+        (context.far_server, context.port) = self.shared.network.server().unzip();
+        let pause = Duration::from_nanos(self.shared.cell.heartbeat_ns);
         let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
         std::thread::scope(|scope| {
             // Gone when this ends, however it does.
@@ -422,10 +413,10 @@ impl Run<'_> {
             while !over.load(Ordering::Acquire) && !running.is_finished() {
                 std::thread::park_timeout(pause);
                 let fault = progress.fault().map_or(Ok(()), |fault| Err(CellError::from(fault)));
-                let fault = fault.and_then(|()| self.network.check());
+                let fault = fault.and_then(|()| self.shared.network.check());
                 if let Err(error) = fault.and_then(|()| self.heartbeat(progress.snapshot(), on_event)) {
                     // The workload's threads still wait for packets; only the process's end stops them.
-                    if let Some(key_logs) = self.key_logs {
+                    if let Some(key_logs) = self.shared.key_logs {
                         key_logs.remove();
                     }
                     write_last_event(&Event::from(&error));
@@ -441,51 +432,53 @@ impl Run<'_> {
 
     /// How much time CPU contention has added to exchanges so far.
     fn exchange_delay(&self, now: crosswind_workload::Snapshot) -> Option<ExchangeDelay> {
-        if self.virtual_time || !self.testbed.is_emulated() || self.threads.are_hidden() {
+        if self.shared.virtual_time || !self.shared.testbed.is_emulated() || self.shared.threads.are_hidden() {
             return None;
         }
-        let alone = self.cell.placement.watch.is_none();
+        let alone = self.shared.cell.placement.watch.is_none();
         let waited_ns = if alone {
-            self.threads.worst().iter().map(|thread| thread.wait_ns).sum()
+            self.shared.threads.worst().iter().map(|thread| thread.wait_ns).sum()
         } else {
-            self.threads.waited_ns()
+            self.shared.threads.waited_ns()
         };
-        let packets = self.testbed.punctuality().snapshot();
+        let packets = self.shared.testbed.punctuality().snapshot();
         ExchangeDelay::new(now.done, now.median_ns, waited_ns, packets.released, packets.error_ns)
     }
 
     /// The settings for both ends of every connection.
     fn settings(&self) -> Result<Settings, CellError> {
-        let flows = self.cell.flows.iter().filter_map(|flow| flow.workload.connections());
-        let mut all = self.cell.workload.connections().into_iter().chain(flows);
+        let flows = self.shared.cell.flows.iter().filter_map(|flow| flow.workload.connections());
+        let mut all = self.shared.cell.workload.connections().into_iter().chain(flows);
         let is_secure = all.any(|needs| needs.transport.features().secure);
-        let security = if is_secure { Some(Arc::new(self.with_key_log(self.network.security()?)?)) } else { None };
+        let security =
+            if is_secure { Some(Arc::new(self.with_key_log(self.shared.network.security()?)?)) } else { None };
         Ok(Settings {
             security,
-            tcp_totals: self.network.tcp_totals(),
+            tcp_totals: self.shared.network.tcp_totals(),
             quic_packets: self.records.quic.clone(),
             http_ends: self.records.http.clone(),
             tcp_sockets: self.records.tcp.clone(),
-            ..self.cell.connection_settings()
+            ..self.shared.cell.connection_settings()
         })
     }
 
     /// The same for a flow beside the workload; `settings` are the workload's.
     fn settings_of_flow(&self, number: u16, flow: &Flow, settings: &Settings) -> Result<Settings, CellError> {
-        let mut own = self.cell.settings_of(&flow.workload);
+        let mut own = self.shared.cell.settings_of(&flow.workload);
         if flow.congestion_control.is_some() {
             own.socket.congestion_control.clone_from(&flow.congestion_control);
         }
         own.socket.dscp = flow.dscp.map(Dscp::bits).or(own.socket.dscp);
-        let security = self.network.security_of_flow(number)?.map(Arc::new).or_else(|| settings.security.clone());
+        let security =
+            self.shared.network.security_of_flow(number)?.map(Arc::new).or_else(|| settings.security.clone());
         Ok(Settings { security, tcp_sockets: settings.tcp_sockets.clone(), qlog: None, ..own })
     }
 
     fn with_key_log(&self, security: Security) -> Result<Security, CellError> {
-        let own = self.key_logs.map(KeyLogs::add).transpose()?.flatten();
+        let own = self.shared.key_logs.map(KeyLogs::add).transpose()?.flatten();
         let failed = |e| CellError::disk("keys.log", &e);
-        let log = match (&self.cell.output.directory, own) {
-            (Some(directory), own) if self.cell.output.capture => {
+        let log = match (&self.shared.cell.output.directory, own) {
+            (Some(directory), own) if self.shared.cell.output.capture => {
                 KeyLogFile::create(&directory.join("keys.log"), own.as_deref()).map_err(failed)?
             }
             (_, Some(own)) => KeyLogFile::private(&own).map_err(failed)?,
@@ -495,21 +488,21 @@ impl Run<'_> {
     }
 
     fn heartbeat(&self, now: crosswind_workload::Snapshot, on_event: &mut OnEvent<'_>) -> Result<(), CellError> {
-        let testbed = self.testbed;
-        let exchange_delay = self.exchange_delay(now).map(|delay| delay.share_of(&self.cell.budget));
+        let testbed = self.shared.testbed;
+        let exchange_delay = self.exchange_delay(now).map(|delay| delay.share_of(&self.shared.cell.budget));
         let fidelity = testbed.is_emulated().then(|| {
-            FidelitySoFar::new(testbed.punctuality().snapshot(), self.threads.longest_wait_ns(), exchange_delay)
+            FidelitySoFar::new(testbed.punctuality().snapshot(), self.shared.threads.longest_wait_ns(), exchange_delay)
         });
         on_event(&Event::Progress(ProgressReport {
             done: now.done,
-            total: self.cell.workload.exchanges(),
+            total: self.shared.cell.workload.exchanges(),
             lost: now.lost,
-            elapsed_ns: (testbed.clock.now() - self.zero).as_nanos(),
+            elapsed_ns: (testbed.clock.now() - self.shared.zero).as_nanos(),
             median_ns: now.median_ns,
             fidelity,
         }))?;
-        if std::time::Instant::now() > self.deadline {
-            return Err(self.cell.past_deadline(now.done));
+        if std::time::Instant::now() > self.shared.deadline {
+            return Err(self.shared.cell.past_deadline(now.done));
         }
         Ok(())
     }
