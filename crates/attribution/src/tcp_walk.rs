@@ -232,7 +232,7 @@ impl<'a> TcpWalk<'_, 'a> {
         if tells(ack) && held && !is_answer {
             return Some((ack, self.connection.limit(sender, send, ack)));
         }
-        // An acknowledgement, but the end of something else than a window.
+        // No window opened, but an acknowledgement may have ended another wait.
         if !tells(last) || segment.start <= before(last).0 {
             return None;
         }

@@ -122,7 +122,7 @@ pub trait Walk<'w, 'a: 'w>: Sized {
 
     fn state(&mut self) -> &mut State<'w, 'a>;
 
-    /// When the program last had more in direction `side`, by `at`.
+    /// When data for the program last arrived in direction `side`, by `at`.
     fn last_delivery(&self, side: Side, at: Instant) -> Option<Instant>;
 
     /// The same, as a possible cause of a sending at `at`.

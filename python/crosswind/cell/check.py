@@ -162,7 +162,7 @@ def preflight_warnings(checked: Sequence[CheckedCell]) -> dict[ResultWarning, li
     return cells
 
 
-def foreseen_sentences(checked: Sequence[CheckedCell]) -> Iterator[str]:
+def preflight_sentences(checked: Sequence[CheckedCell]) -> Iterator[str]:
     """The same in words."""
     for warning, cells in preflight_warnings(checked).items():
         some = f"in {len(cells)} of {len(checked)} cells, " if len(cells) < len(checked) else ""

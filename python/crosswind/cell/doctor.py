@@ -175,7 +175,9 @@ def _optional(name: str, use: str, find: Callable[[], str | None]) -> MachineChe
         return MachineCheck(name, False, False, "not found", f"{use}; {error.hint}")
     except metadata.PackageNotFoundError:
         found = None
-    return MachineCheck(name, found is not None, False, found or "not found", None if found else use)
+    if found is None:
+        return MachineCheck(name, False, False, "not found", use)
+    return MachineCheck(name, True, False, found)
 
 
 def _program(name: str, use: str) -> MachineCheck:

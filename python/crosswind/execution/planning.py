@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.check import CheckedCell, check_study, foreseen_sentences
+from crosswind.cell.check import CheckedCell, check_study, preflight_sentences
 from crosswind.cell.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.errors import StudyError
 from crosswind.execution.carried import read_carried, too_fast
@@ -90,7 +90,7 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
 
 def warnings_of(checked: Sequence[CheckedCell], *, here: bool = True) -> Iterator[str]:
     """Preflight warnings, in sentences. Args: here: whether the cells run on this machine."""
-    yield from foreseen_sentences(checked)
+    yield from preflight_sentences(checked)
     if here:
         yield from too_fast(checked, read_carried())
 

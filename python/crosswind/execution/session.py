@@ -66,10 +66,12 @@ def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = N
     for text in damage_sentences(repeated):
         options.remark(f"set aside: {text}")
     if "absent" in store.manifest.study and (cells := Study.from_canonical(store.manifest.study).possible_by_now()):
+        which, programs = "1 cell", "its program is"
+        if len(cells) > 1:
+            which, programs = f"{len(cells)} cells", "their programs are"
         options.remark(
-            ("1 cell" if len(cells) == 1 else f"{len(cells)} cells")
-            + f" left out of this run could run by now: {'its program is' if len(cells) == 1 else 'their programs are'}"
-            " installed. A new run has all cells: --output DIR"
+            f"{which} left out of this run could run by now: {programs} installed. "
+            "A new run has all cells: --output DIR"
         )
     sessions = store.manifest.sessions
     options = replace(options, jobs=options.jobs or (sessions[-1].jobs if sessions else None))

@@ -85,7 +85,7 @@ class Share:
         return effective * (float(special.ndtri((1 + level) / 2)) / student(level, self.units - 1)) ** 2
 
     def limits(self, tail: float) -> tuple[float, float]:
-        """Limits, each missed with probability `tail` at most, from so many independent trials."""
+        """Limits from independent trials; each errs with probability `tail` at most."""
         if self.exact:
             return self.value, self.value
         worth = self.worth(1 - 2 * tail)

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosswind.api.first_look import as_run_here
 from crosswind.cell.binary import find_binary
-from crosswind.cell.check import check_study, foreseen_sentences
+from crosswind.cell.check import check_study, preflight_sentences
 from crosswind.cli.planned import PlannedRuns, as_dict
 from crosswind.cli.text import seconds_text, size_text
 from crosswind.errors import CrosswindError
@@ -110,5 +110,5 @@ def checked(text: str, *, quick: bool) -> dict[str, Any]:
         "packets": f"{costs.packets:,}",
         "disk": size_text(costs.disk_bytes),
     }
-    document["warnings"] = [*notes, *foreseen_sentences(cells)]
+    document["warnings"] = [*notes, *preflight_sentences(cells)]
     return document
