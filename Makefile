@@ -45,7 +45,8 @@ help:
 	@echo "make lock        the lock files, from pyproject.toml (network)"
 	@echo "make clean       removes what was built; runs are kept"
 
-demo: install
+demo:
+	@$(SETUP) -j2 install
 	@packaging/demo $(VENV)/bin/crosswind $(STUDY)
 
 # The development environment: the exact versions of the lock file, nothing else.
@@ -54,8 +55,9 @@ $(DEV)/.locked: requirements-dev.lock
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r requirements-dev.lock
 	@touch $@
 
+# The binary is a target of its own, so that `make -j2` compiles it while Python's packages are fetched.
 build: dist/.built
-dist/.built: $(DEV)/.locked $(RUST_SOURCES) $(PYTHON_SOURCES)
+dist/.built: $(DEV)/.locked $(CELL) $(PYTHON_SOURCES)
 	@packaging/find-python > /dev/null
 	@rm -rf dist && mkdir dist
 	@# Man pages and completions of shells, where an installation has its share/.
