@@ -158,6 +158,7 @@ check-python: $(DEV)/.locked
 	$(DEV)/bin/ruff format --check --quiet python tests packaging
 	$(DEV)/bin/ruff check python tests packaging
 	$(DEV)/bin/mypy
+	MYPYPATH=tests $(DEV)/bin/mypy --follow-imports=silent benches
 	PYTHONPATH=python $(DEV)/bin/lint-imports --no-cache
 
 licences: $(DEV)/.locked

@@ -62,10 +62,9 @@ def ten_million_samples(directory: Path) -> None:
     figures = []
     for messages in (FEWER, MESSAGES):
         place = directory / str(messages)
-        for act, given in ((make, (place, messages)), (analysed, (place,))):
-            with spawned.Pool(1) as pool:
-                found = pool.apply(act, given)
-        figures.append(found)
+        with spawned.Pool(1, maxtasksperchild=1) as pool:
+            pool.apply(make, (place, messages))
+            figures.append(pool.apply(analysed, (place,)))
     (few_read, few_s, few_mb, _), (read_s, analysis_s, peak_mb, comparisons) = figures
     show(
         f"All estimates and {comparisons} comparisons of {CELLS * REPETITIONS * MESSAGES / 1e6:.0f} million samples",
