@@ -153,10 +153,11 @@ class CellData:
 
 
 def collect(record: RunRecord) -> list[CellData]:
-    """Every cell's samples for every metric."""
+    """Every cell's samples for every metric, without repetitions that lose a packet by design."""
     cells: dict[int, list[CellRun]] = {}
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
-        cells.setdefault(run.cell, []).append(run)
+        if run.lost is None:
+            cells.setdefault(run.cell, []).append(run)
     undisturbed = baseline_times(cells)
     at_most = most_of_cells(record)
     return [

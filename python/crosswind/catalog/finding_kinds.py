@@ -10,6 +10,7 @@ FINDING_KINDS = (
     "threshold",
     "question",
     "ladder",
+    "each_loss",
     "published",
     "figure",
     "fit",

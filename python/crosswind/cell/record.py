@@ -42,6 +42,7 @@ class CellRun:
         finished: its result, None after a failure. failure: None after a result.
         attempts: its number; earlier ones missed their fidelity budget.
         exact: whether nothing in it was random, so any repetition would be the same.
+        lost: the one packet that it loses by design: its direction, and its index there; None: none.
         beside: maximum number of concurrent other cells; None if unknown.
         machine: its machine's name; None for the session's.
         samples: shape of SAMPLES, without flows beside the workload; empty after a failure and for programs.
@@ -63,6 +64,7 @@ class CellRun:
     failure: Failure | None
     attempts: int = 1
     exact: bool = False
+    lost: tuple[str, int] | None = None
     beside: int | None = None
     machine: str | None = None
     samples: pl.DataFrame = field(default_factory=lambda: SAMPLES.empty)

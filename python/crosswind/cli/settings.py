@@ -55,6 +55,7 @@ _VARIANT_OPTIONS = (
     ),
     *FURTHER_OPTIONS,
     click.option("--ladder", is_flag=True, help="Run on each rung of a ladder of ever worse networks."),
+    click.option("--each-loss", is_flag=True, help="Lose each packet in turn: what its loss costs, exactly."),
     click.option("--quick", is_flag=True, help="Run the study's short variant."),
     click.option("--repetitions", type=click.IntRange(1), help="Repetitions per cell; a study may set fewer."),
     click.option(

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import click
 
+from crosswind.api.each_loss import losing_each
 from crosswind.api.first_look import as_run_here
 from crosswind.api.ladder import over_ladder
 from crosswind.cli.settings import chosen, options, parse_set, picked
@@ -30,6 +31,7 @@ class StudyOptions:
         settings: by dotted key, from their own options. overrides: from `--set` and design options.
         flags: the design keys' names in errors. further: from `--hop`, `--at` and `--beside`.
         ladder: whether it runs on each rung of the ladder of networks.
+        each_loss: whether each packet is lost in turn.
         to: a server's HOST[:PORT] for a run over a real network.
         needs_machine: whether only the real clock will do.
     """
@@ -41,6 +43,7 @@ class StudyOptions:
     further: FurtherTables
     quick: bool
     ladder: bool
+    each_loss: bool
     precision: str | None
     to: str | None
     needs_machine: bool
@@ -61,6 +64,7 @@ class StudyOptions:
             picked(FurtherTables, given),
             given["quick"],
             given["ladder"],
+            given["each_loss"],
             given["precision"],
             given["to"],
             needs_machine or given["to"] is not None,
@@ -72,7 +76,7 @@ class StudyOptions:
         return any(
             (
                 *(self.settings, self.overrides, self.further),
-                *(self.quick, self.ladder, self.precision, self.to),
+                *(self.quick, self.ladder, self.each_loss, self.precision, self.to),
             )
         )
 
@@ -98,6 +102,8 @@ class StudyOptions:
             design, notes = over_ladder(design, clock=self._clock)
             for sentence in notes:
                 click.echo(f"note: {sentence}", err=True)
+        if self.each_loss:
+            design = losing_each(design, clock=self._clock)
         if server is None:
             return design
         keys = [*self.settings, *self.overrides]
@@ -110,7 +116,8 @@ class StudyOptions:
                 f"{kind} from options has no quick variant",
                 hint="leave out --quick; --messages or --count sets how much",
             )
-        return with_own_question(self._overridden(Study.adhoc(kind, self.settings, flags=options()), {}))
+        study = self._overridden(Study.adhoc(kind, self.settings, flags=options()), {})
+        return study if self.each_loss else with_own_question(study)
 
     def _of_file(self, name: str) -> Study:
         study = load_study(name, kinds=WORKLOAD_KINDS)

@@ -11,7 +11,7 @@ from crosswind.catalog.path_effect import PathEffect
 from crosswind.catalog.precision import CellPrecision, StoppingRule
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest
-from crosswind.store.plan import PlannedCell, repetition_of
+from crosswind.store.plan import Block, PlannedCell, repetition_of
 from crosswind.store.record import cell_run
 from crosswind.study.plan import blocks
 
@@ -24,6 +24,16 @@ class StoppingRules(Protocol):
 
     def rule_of(self, manifest: Manifest) -> StoppingRule | None:
         """The rule; None where every cell is run a fixed number of times."""
+
+
+class Growth(Protocol):
+    """Adds repetitions to a run's plan, round by round."""
+
+    def next_cells(self) -> Sequence[PlannedCell]:
+        """The next repetitions, added to the plan; none at the end. Raises: StoreError, DiskError."""
+
+    def state(self) -> Sequence[CellPrecision]:
+        """How far every precision is."""
 
 
 class AdaptiveRepetitions:
@@ -57,6 +67,6 @@ def further_cells(plan: Sequence[PlannedCell], counts: Mapping[int, int], *, see
     there = {planned.key for planned in plan}
     missing = (run for run in blocks(seed, counts) if run[-1] not in there)
     return [
-        repetition_of(first[cell], key, order, (repetition, repetition, own_seed))
+        repetition_of(first[cell], key, order, Block(repetition, repetition, own_seed))
         for order, (cell, repetition, own_seed, key) in enumerate(missing, start=len(plan))
     ]

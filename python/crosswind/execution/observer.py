@@ -29,7 +29,7 @@ class Observer:
         """It ended, missed its fidelity budget, is stored aside, and will be run again."""
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
-        """Imprecise cells will be run again."""
+        """Some cells will be run again: they are imprecise, or each of their packets is lost in turn."""
 
     def precision(self, state: Sequence[CellPrecision]) -> None:
         """How narrow the intervals are, after each round. Called where a study asks for a precision."""

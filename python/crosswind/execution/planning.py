@@ -12,6 +12,7 @@ from crosswind.cell.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.errors import StudyError
 from crosswind.execution.carried import read_carried, too_fast
 from crosswind.execution.durations import read_durations
+from crosswind.execution.each_loss import further_repetitions
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -151,7 +152,7 @@ def plan_costs(
     """A plan's forecast costs on this machine. Args: packets, capture: whether such files are kept."""
     learned = read_durations()
     processors = len(os.sched_getaffinity(0))
-    runs = Counter(item.cell.index for item in runs_of(plan, checked))
+    runs = Counter(item.cell.index for item in runs_of(plan, checked)) + further_repetitions(plan.study, checked)
     cells = [(cell, runs[cell.cell.index], learned.of(cell.parameters)) for cell in checked if cell.cell.index in runs]
     real = [(cell, times, took) for cell, times, took in cells if not cell.is_virtual]
     virtual = [(cell, times, took) for cell, times, took in cells if cell.is_virtual]

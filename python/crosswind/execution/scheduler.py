@@ -16,7 +16,7 @@ from crosswind.cell.process import CellEnd
 from crosswind.errors import CrosswindError, DiskError, EngineError
 from crosswind.execution.admission import Admitted
 from crosswind.execution.concurrency import WINDOW_S
-from crosswind.execution.growth import AdaptiveRepetitions
+from crosswind.execution.growth import Growth
 from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors, restore
 from crosswind.execution.stops import StopRequests
@@ -59,7 +59,7 @@ class Scheduler:
         jobs: int | None = None,
         on: str | None = None,
         clock: WallClock | None = None,
-        growth: AdaptiveRepetitions | None = None,
+        growth: Growth | None = None,
     ) -> None:
         self.store = store
         self._growth = growth
@@ -138,12 +138,14 @@ class Scheduler:
             self._fatal = self._uploads.problem()
 
     def _grow(self) -> bool:
-        """Adds repetitions for the study's precision. Returns whether any remain to run."""
+        """Adds repetitions by the study's design. Returns whether any remain to run."""
         if self._growth is None or self._ending:
             return False
         added = self._growth.next_cells()
+        state = self._growth.state()
         for observer in self._observers:
-            observer.precision(self._growth.state())
+            if state:
+                observer.precision(state)
             if added:
                 observer.plan_grew(added)
         for planned in added:

@@ -17,7 +17,8 @@ from crosswind.cell.token import use_token
 from crosswind.errors import CrosswindError
 from crosswind.execution.carried import ForwardingLimit, learn_carried
 from crosswind.execution.durations import Taken, learn
-from crosswind.execution.growth import AdaptiveRepetitions, StoppingRules
+from crosswind.execution.each_loss import EachLoss
+from crosswind.execution.growth import AdaptiveRepetitions, Growth, StoppingRules
 from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
 from crosswind.execution.scheduler import Scheduler
@@ -128,9 +129,7 @@ def execute(
     Raises: EngineError, DiskError when no further cell could run; finished cells are kept.
     """
     with store:
-        rule = rules.rule_of(store.manifest) if rules is not None else None
-        seed = (store.manifest.precision or {}).get("seed", 0)
-        growth = None if rule is None else AdaptiveRepetitions(store, rule, seed=seed)
+        growth = _growth(store, rules)
         taken, carried = Taken(), ForwardingLimit()
         scheduler = Scheduler(
             store,
@@ -158,6 +157,15 @@ def execute(
                 learn(taken, time.monotonic() - began)
             learn_carried(carried)
     return StoredRun(store)
+
+
+def _growth(store: Store, rules: StoppingRules | None) -> Growth | None:
+    """What adds repetitions to a run's plan, if anything does."""
+    each_loss = EachLoss(store)
+    if each_loss:
+        return each_loss
+    rule = rules.rule_of(store.manifest) if rules is not None else None
+    return None if rule is None else AdaptiveRepetitions(store, rule, seed=(store.manifest.precision or {})["seed"])
 
 
 def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
     {"cell": 3, "levels": ..., "parameters": ..., ...}                       a cell, before its first repetition
     {"repetition": 0, "block": 0, "seed": 17, "cells": [3, 1, 2]}            repetition 0 of these cells, in this order
+    {"repetition": 1, ..., "cells": [3], "lost": ["forward", 0]}             losing the first packet to the server
 
 A plan with a million repetitions takes five megabytes.
 """
@@ -15,7 +16,7 @@ from functools import cached_property
 from itertools import chain
 from operator import eq
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 from crosswind.catalog.endpoints import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
 from crosswind.catalog.path_effect import PathEffect
@@ -30,7 +31,10 @@ from crosswind.study.identity import repetition_key
 PLAN = "plan.jsonl"
 _KEY = re.compile(r"[\w-]+")
 """A directory's name."""
-_OF_A_REPETITION = ("key", "order", "repetition", "block", "seed")
+_OF_A_REPETITION = ("key", "order", "repetition", "block", "seed", "lost")
+
+LostPacket = tuple[str, int]
+"""A packet that a repetition loses: its direction, and its index there, from 0."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class PlannedCell:
         expected_load: processors kept busy, by forecast.
         undelayed: whether processors and not the path decide its exchanges' times: it runs alone.
         exact: whether nothing in it is random, so one repetition stands for all.
+        lost: the one packet that this repetition loses, by design; None: none.
     """
 
     key: str
@@ -63,6 +68,7 @@ class PlannedCell:
     expected_load: float
     exact: bool = False
     undelayed: bool = False
+    lost: LostPacket | None = None
 
     @property
     def backend(self) -> str:
@@ -113,15 +119,39 @@ class PlannedCell:
 
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {"effect": asdict(self.effect)}
+        plain = {field.name: getattr(self, field.name) for field in fields(self)} | {"effect": asdict(self.effect)}
+        if self.lost is None:
+            del plain["lost"]
+        return plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Reads the stored form. Raises: KeyError for a missing key."""
-        return cls(**{name: data[name] for name in _FIELDS} | {"effect": PathEffect.from_stored(data["effect"])})
+        read = {"effect": PathEffect.from_stored(data["effect"]), "lost": lost_of(data.get("lost"))}
+        return cls(**{name: data[name] for name in _FIELDS if name not in read} | read)
 
 
 _FIELDS = tuple(field.name for field in fields(PlannedCell))
+
+
+def lost_of(stored: Sequence[Any] | None) -> LostPacket | None:
+    """Reads a lost packet's stored form. Raises: ValueError."""
+    if stored is None:
+        return None
+    direction, index = stored
+    return str(direction), int(index)
+
+
+class Block(NamedTuple):
+    """What tells a repetition from the others of its cell. Attributes: as of `PlannedCell`."""
+
+    repetition: int
+    block: int
+    seed: int
+    lost: LostPacket | None = None
+
+
+_NO_REPETITION = {"key": "", "order": 0, **Block(0, 0, 0)._asdict()}
 
 
 class StoredPlan(Sequence[PlannedCell]):
@@ -137,7 +167,7 @@ class StoredPlan(Sequence[PlannedCell]):
         self.repetitions: list[int] = []
         self.kinds: list[PlannedCell] = []
         self._kind: dict[int, int] = {}
-        self._own: list[tuple[int, int, int]] = []
+        self._own: list[tuple[int, Block]] = []
         for line in lines:
             self._take(json.loads(line))
 
@@ -149,8 +179,8 @@ class StoredPlan(Sequence[PlannedCell]):
         if isinstance(index, slice):
             return tuple(map(self.__getitem__, range(len(self))[index]))
         at = range(len(self))[index]
-        kind, block, seed = self._own[at]
-        return repetition_of(self.kinds[kind], self.keys[at], at, (self.repetitions[at], block, seed))
+        kind, block = self._own[at]
+        return repetition_of(self.kinds[kind], self.keys[at], at, block)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -169,7 +199,7 @@ class StoredPlan(Sequence[PlannedCell]):
     @property
     def seeds(self) -> list[int]:
         """Per repetition, in planned order."""
-        return [seed for _, _, seed in self._own]
+        return [block.seed for _, block in self._own]
 
     def with_key(self, key: str) -> PlannedCell:
         """The repetition with a key. Raises: KeyError."""
@@ -177,7 +207,7 @@ class StoredPlan(Sequence[PlannedCell]):
 
     def _take(self, data: Mapping[str, Any]) -> None:
         if "cells" not in data:
-            kind = PlannedCell.from_json({"key": "", "order": 0, "repetition": 0, "block": 0, "seed": 0, **data})
+            kind = PlannedCell.from_json({**_NO_REPETITION, **data})
             self._kind[kind.cell] = len(self.kinds)
             self.kinds.append(kind)
             return
@@ -185,7 +215,8 @@ class StoredPlan(Sequence[PlannedCell]):
         keys = data.get("keys") or [repetition_key(cell, repetition) for cell in cells]
         if odd := [key for key in keys if not _KEY.fullmatch(key)]:
             raise ValueError(f"{odd[0][:40]!r} is no key of a repetition")
-        self._own += [(self._kind[cell], data["block"], data["seed"]) for cell, _ in zip(cells, keys, strict=True)]
+        block = Block(repetition, data["block"], data["seed"], lost_of(data.get("lost")))
+        self._own += [(self._kind[cell], block) for cell, _ in zip(cells, keys, strict=True)]
         self.cells += cells
         self.keys += keys
         self.repetitions += [repetition] * len(cells)
@@ -196,13 +227,22 @@ def kinds_of(plan: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
     return plan.kinds if isinstance(plan, StoredPlan) else plan
 
 
-def repetition_of(kind: PlannedCell, key: str, order: int, block: tuple[int, int, int]) -> PlannedCell:
-    """Another repetition of a cell. Args: block: repetition, block and seed."""
-    repetition, number, seed = block
-    own = {name: value for name, value in (("id", key), ("seed", seed)) if name in kind.parameters}
-    changed = {"key": key, "order": order, "repetition": repetition, "block": number, "seed": seed}
+def repetition_of(kind: PlannedCell, key: str, order: int, block: Block) -> PlannedCell:
+    """Another repetition of a cell. Args: kind: a repetition that loses no packet by design."""
+    own = {name: value for name, value in (("id", key), ("seed", block.seed)) if name in kind.parameters}
+    parameters = {**kind.parameters, **own}
+    if block.lost is not None:
+        parameters["path"] = _losing(kind.parameters["path"], block.lost)
     # Faster than `replace`: a plan may have a million.
-    return PlannedCell(**{**vars(kind), **changed, "parameters": {**kind.parameters, **own}})
+    return PlannedCell(**{**vars(kind), "key": key, "order": order, **block._asdict(), "parameters": parameters})
+
+
+def _losing(path: Mapping[str, Any], lost: LostPacket) -> dict[str, Any]:
+    """A path that loses one packet, in its first hop."""
+    direction, index = lost
+    if hops := path.get("hops"):
+        return {**path, "hops": [_losing(hops[0], lost), *hops[1:]]}
+    return {**path, direction: {**path.get(direction, {}), "lose": [index]}}
 
 
 def _lines(plan: Iterable[PlannedCell], known: Iterable[PlannedCell] = ()) -> Iterator[bytes]:
@@ -227,15 +267,17 @@ def _lines(plan: Iterable[PlannedCell], known: Iterable[PlannedCell] = ()) -> It
         yield _line_of(group)
 
 
-def _block(planned: PlannedCell) -> tuple[int, int, int]:
-    return planned.repetition, planned.block, planned.seed
+def _block(planned: PlannedCell) -> Block:
+    return Block(planned.repetition, planned.block, planned.seed, planned.lost)
 
 
 def _line_of(group: Sequence[PlannedCell]) -> bytes:
-    repetition, block, seed = _block(group[0])
-    data = {"repetition": repetition, "block": block, "seed": seed, "cells": [planned.cell for planned in group]}
+    block = _block(group[0])
+    data = {**block._asdict(), "cells": [planned.cell for planned in group]}
+    if block.lost is None:
+        del data["lost"]
     keys = [planned.key for planned in group]
-    if keys != [repetition_key(planned.cell, repetition) for planned in group]:
+    if keys != [repetition_key(planned.cell, block.repetition) for planned in group]:
         data["keys"] = keys
     return json_bytes(data) + b"\n"
 

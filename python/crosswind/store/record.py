@@ -139,6 +139,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         failure=result.failure,
         attempts=result.attempt,
         exact=planned.exact and result.finished is not None and result.finished.virtual_time,
+        lost=planned.lost,
         beside=result.beside,
         machine=result.machine,
         samples=samples,

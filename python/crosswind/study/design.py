@@ -46,7 +46,9 @@ from crosswind.study.titles import check_title, filled_title
 from crosswind.study.toml_text import Location, write_toml
 from crosswind.text.units import shown
 
-_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget")
+_MEASURING_TABLES = (
+    "path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget", "each_loss",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,55 @@
+"""What the loss of each packet costs, as a result has it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from crosswind.decisions.model import ResultModel
+
+
+class PacketLoss(ResultModel):
+    """One repetition that loses one packet.
+
+    `index` counts the direction's packets from 0. `cost_ns`: what all connections and exchanges took beyond those of
+    the repetition without loss; null where an exchange failed, or the repetition did. `failed`: exchanges that failed.
+    `cause`: the part of their time that grew most (docs/explain.md); null where nothing did, or none is known.
+    `key`: the repetition.
+    """
+
+    direction: Literal["forward", "reverse"]
+    index: int
+    cost_ns: float | None
+    failed: int
+    cause: str | None
+    key: str
+
+
+class EachLoss(ResultModel):
+    """A cell's packets, and what losing each of them costs.
+
+    `exchanges` of a repetition took `clean_ns` in all without loss, connections included. `packets`: what the hosts
+    sent, by direction. `losses`: in order, direction by direction; all packets, or some, each of which stands for those
+    up to its neighbours in the slope. `slope_ns`: what losing each packet with probability p adds to an exchange's
+    mean, over p, as p approaches 0; null where an exchange fails. `slope_failed`: the same of the share that fails.
+    """
+
+    cell: int
+    levels: dict[str, str]
+    exchanges: int
+    clean_ns: float
+    packets: dict[str, int]
+    losses: list[PacketLoss]
+    slope_ns: float | None
+    slope_failed: float
+    note: str | None
+    sentence: str = Field(default="")
+
+    @property
+    def count(self) -> int:
+        """All packets of both directions."""
+        return sum(self.packets.values())
+
+    @property
+    def mean_ns(self) -> float:
+        """The mean of the exchanges without loss, connections included."""
+        return self.clean_ns / max(self.exchanges, 1)

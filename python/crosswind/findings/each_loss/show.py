@@ -1,0 +1,93 @@
+"""Each loss on a page: a picture of every packet's cost, a sentence, and a table."""
+
+from collections.abc import Iterator
+
+from crosswind.analysis.result import Result
+from crosswind.findings.each_loss.result import EachLoss
+from crosswind.findings.each_loss.sentence import WAYS, cause_noun, rows_of, slope_sentence
+from crosswind.report.page import Chart, Panels, Section, Sentence
+from crosswind.report.showing import Showing
+from crosswind.report.tables.table import Table, names, numbers
+from crosswind.report.text.format import count, named_levels, three_digits
+
+_TITLE = "What the loss of each packet costs"
+_HOW_TO_READ = (
+    "The repetition without loss was run again for each packet, with that one lost and nothing else changed. What it "
+    "adds is what all connections and exchanges took longer. Packets in a row that cost the same share a row."
+)
+
+_RARE = 0.1
+_OF_SECONDS = (
+    "What a rate of loss adds leaves out repetitions with two losses and more. Up to a rate of {percent} % these are at "
+    "most one in ten of those with a loss."
+)
+
+
+def each_loss_table(found: list[EachLoss]) -> Table:
+    """A row for packets in a row that cost the same."""
+    has_levels = any(each.levels for each in found)
+    rows = [
+        [
+            *([named_levels(each.levels)] if has_levels else []),
+            WAYS[members[0].direction],
+            where,
+            count(len(members)),
+            cost,
+            cause_noun(members[0].cause) if members[0].cost_ns else "",
+        ]
+        for each in found
+        for members, where, cost in rows_of(each.losses)
+    ]
+    columns = [
+        *names(*(["at"] if has_levels else []), "direction", "packets"),
+        *numbers("lost singly", "adds"),
+        *names("cause"),
+    ]
+    most = max(each.count for each in found)
+    rare = _OF_SECONDS.format(percent=three_digits(100 * 2 * _RARE / most))
+    return Table("Cost of each packet", columns, rows, footnotes=[_HOW_TO_READ, rare])
+
+
+def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
+    found = list(result.of(EachLoss))
+    if not found:
+        return
+    charts = [chart for each in found for chart in _charts(each, has_charts)]
+    notes = dict.fromkeys(each.note for each in found if each.note)
+    yield Section(
+        _TITLE,
+        sentences=[Sentence(text) for each in found for text in (each.sentence, slope_sentence(each))],
+        charts=[Panels(charts, len(charts))],
+        tables=[each_loss_table(found)],
+        note=" ".join(notes),
+    )
+
+
+def _charts(each: EachLoss, is_drawn: bool) -> list[Chart]:
+    if not is_drawn:
+        return [Chart(named_levels(each.levels))]
+    # Altair takes a while to import.
+    from crosswind.findings.each_loss.chart import each_loss_charts
+
+    return each_loss_charts(each)
+
+
+def _banners(result: Result) -> Iterator[Sentence]:
+    for each in result.of(EachLoss):
+        yield Sentence(slope_sentence(each))
+
+
+def _remarks(result: Result) -> Iterator[Sentence]:
+    for each in result.of(EachLoss):
+        yield Sentence(each.sentence)
+
+
+def _answers(result: Result) -> list[EachLoss]:
+    return list(result.of(EachLoss))
+
+
+def _conclusion(result: Result) -> list[str]:
+    return [slope_sentence(each) for each in result.of(EachLoss)]
+
+
+SHOWING = Showing(_sections, _banners, remarks=_remarks, answers=_answers, conclusion=_conclusion)

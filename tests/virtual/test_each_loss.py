@@ -1,0 +1,64 @@
+"""What the loss of each packet costs: a run with --each-loss, beside costs found by losing packets by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e_cli import Cli
+from virtual.conftest import requires_kernel
+
+# Upload of 10 kB, 25 ms each way, connecting included: ms without loss, and added by the loss of each packet.
+UPLOADS: dict[str, tuple[int, list[int], list[int]]] = {
+    "tcp": (75, [1056, 0, *[50] * 5, 66, 66, 0, 0], [1031, *[0] * 9]),
+    "https1": (125, [1056, 0, 254, 0, *[50] * 5, 66, 66, 308, 0, 0, 0, 0], [1031, 0, 253, *[0] * 10]),
+    "http3": (125, [1000, 201, *[0] * 6, 7, 7, 50, 50, 57], [1050, 0, 101]),
+}
+ECHO = ("run", "echo", "--delay", "10ms", "--messages", "10", "--each-loss")
+
+
+def costs(each: dict[str, Any], direction: str) -> list[int]:
+    losses = [loss for loss in each["losses"] if loss["direction"] == direction]
+    assert [loss["index"] for loss in losses] == list(range(each["packets"][direction]))
+    return [round(loss["cost_ns"] / 1e6) for loss in losses]
+
+
+def test_the_loss_of_each_packet_of_an_upload_costs_what_it_did_by_hand(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+    words = ("run", "transfer", "--direction", "upload", "--size", "10kB", "--delay", "25ms", "--each-loss")
+    ran = crosswind(*words, "--transport", ",".join(UPLOADS), "--json")
+    assert ran.status == 0, ran.err
+    for each, (clean, to_server, to_client) in zip(ran.json["each_loss"], UPLOADS.values(), strict=True):
+        assert round(each["clean_ns"] / 1e6) == clean
+        for direction, expected in (("forward", to_server), ("reverse", to_client)):
+            measured = costs(each, direction)
+            assert measured[: len(expected)] == expected
+            assert not any(measured[len(expected) :])
+        assert each["slope_ns"] == sum(loss["cost_ns"] for loss in each["losses"])
+    tcp = ran.json["each_loss"][0]
+    causes = {loss["cause"] for loss in tcp["losses"] if loss["cost_ns"]}
+    assert causes == {"syn_timer", "fast_recovery"}
+    # Repetitions that lose a packet by design are in no estimate.
+    assert [cell["repetitions"] for cell in ran.json["cells"]] == [1, 1, 1]
+
+
+def test_a_lost_datagram_is_a_lost_exchange_and_a_sample_of_the_packets_says_so(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+    (each,) = crosswind(*ECHO, "--transport", "udp", "--json").json["each_loss"]
+    assert (each["packets"], each["slope_ns"]) == ({"forward": 10, "reverse": 10}, None)
+    assert {(loss["cost_ns"], loss["failed"]) for loss in each["losses"]} == {(None, 1)}
+    # A message or its answer: 2 % of exchanges for each 1 % of loss.
+    assert each["slope_failed"] == 2
+    study = tmp_path / "some.toml"
+    study.write_text(
+        '[host]\nclock = "virtual"\n[workload]\nkind = "echo"\ntransport = "tcp"\nmessages = 10\n'
+        "[[each_loss]]\nmost = 8\n"
+    )
+    ran = crosswind("run", str(study))
+    assert "tried of" in ran.out
