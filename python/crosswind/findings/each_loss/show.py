@@ -18,8 +18,8 @@ _HOW_TO_READ = (
 
 _RARE = 0.1
 _OF_SECONDS = (
-    "What a rate of loss adds leaves out repetitions with two losses and more. Up to a rate of {percent} % these are at "
-    "most one in ten of those with a loss."
+    "What a rate of loss adds leaves out repetitions that lose two packets and more. Up to a rate of {percent} % they "
+    "are at most one in ten of those that lose any."
 )
 
 
