@@ -1,10 +1,18 @@
 """Each loss on a page: a picture of every packet's cost, a sentence, and a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import Result
 from crosswind.findings.each_loss.result import EachLoss
-from crosswind.findings.each_loss.sentence import WAYS, cause_noun, rows_of, slope_sentence
+from crosswind.findings.each_loss.sentence import (
+    WAYS,
+    cause_noun,
+    most_text,
+    rows_of,
+    slope_sentence,
+    slope_text,
+    time_text,
+)
 from crosswind.report.page import Chart, Panels, Section, Sentence
 from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Table, names, numbers
@@ -16,6 +24,7 @@ _HOW_TO_READ = (
     "adds is what all connections and exchanges took longer. Packets in a row that cost the same share a row."
 )
 
+_MOST_SENTENCES = 4
 _RARE = 0.1
 _OF_SECONDS = (
     "What a rate of loss adds leaves out repetitions that lose two packets and more. Up to a rate of {percent} % they "
@@ -48,17 +57,40 @@ def each_loss_table(found: list[EachLoss]) -> Table:
     return Table("Cost of each packet", columns, rows, footnotes=[_HOW_TO_READ, rare])
 
 
+def slope_table(found: list[EachLoss]) -> Table:
+    """A row for each cell: its packets, and what loss adds to its mean."""
+    has_levels = any(each.levels for each in found)
+    rows = [
+        [
+            *([named_levels(each.levels)] if has_levels else []),
+            count(each.count),
+            count(sum(loss.cost_ns == 0 for loss in each.losses)),
+            time_text(each.mean_ns),
+            slope_text(each),
+            most_text(each),
+        ]
+        for each in found
+    ]
+    columns = [
+        *names(*(["at"] if has_levels else [])),
+        *numbers("packets", "lost at no cost", "mean without loss", "each 0.1 % adds"),
+        *names("most of it"),
+    ]
+    return Table("What loss adds", columns, rows)
+
+
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
     found = list(result.of(EachLoss))
     if not found:
         return
     charts = [chart for each in found for chart in _charts(each, has_charts)]
     notes = dict.fromkeys(each.note for each in found if each.note)
+    texts = [text for each in found for text in (each.sentence, slope_sentence(each))] if _are_few(found) else []
     yield Section(
         _TITLE,
-        sentences=[Sentence(text) for each in found for text in (each.sentence, slope_sentence(each))],
+        sentences=[Sentence(text) for text in texts],
         charts=[Panels(charts, len(charts))],
-        tables=[each_loss_table(found)],
+        tables=[slope_table(found), each_loss_table(found)],
         note=" ".join(notes),
     )
 
@@ -72,22 +104,30 @@ def _charts(each: EachLoss, is_drawn: bool) -> list[Chart]:
     return each_loss_charts(each)
 
 
+def _are_few(found: Sequence[EachLoss]) -> bool:
+    return len(found) <= _MOST_SENTENCES
+
+
+def _slopes(result: Result) -> list[str]:
+    """What loss adds in each cell; in many, where most and least."""
+    found = list(result.of(EachLoss))
+    if _are_few(found):
+        return [slope_sentence(each) for each in found]
+    known = sorted((each for each in found if each.slope_ns is not None), key=lambda each: each.slope_ns or 0)
+    return [f"Most: {slope_sentence(known[-1])}", f"Least: {slope_sentence(known[0])}"] if known else []
+
+
 def _banners(result: Result) -> Iterator[Sentence]:
-    for each in result.of(EachLoss):
-        yield Sentence(slope_sentence(each))
+    yield from map(Sentence, _slopes(result))
 
 
 def _remarks(result: Result) -> Iterator[Sentence]:
-    for each in result.of(EachLoss):
-        yield Sentence(each.sentence)
+    found = list(result.of(EachLoss))
+    yield from (Sentence(each.sentence) for each in found if _are_few(found))
 
 
 def _answers(result: Result) -> list[EachLoss]:
     return list(result.of(EachLoss))
 
 
-def _conclusion(result: Result) -> list[str]:
-    return [slope_sentence(each) for each in result.of(EachLoss)]
-
-
-SHOWING = Showing(_sections, _banners, remarks=_remarks, answers=_answers, conclusion=_conclusion)
+SHOWING = Showing(_sections, _banners, remarks=_remarks, answers=_answers, conclusion=_slopes)
