@@ -46,7 +46,8 @@ def each_loss_charts(each: EachLoss) -> list[Chart]:
         for loss in each.losses
     ]
     causes = list(dict.fromkeys(bar.cause for bar in bars if bar.cause not in (_FREE, _FAILED)))
-    colour = colour_of("cause", dict(zip(causes, PALETTE, strict=False)) | {_FAILED: _RED, _FREE: GREY})
+    colours = dict(zip(causes, PALETTE, strict=False)) | {_FAILED: _RED, _FREE: GREY}
+    colour = colour_of("cause", colours, shown={bar.cause for bar in bars if bar.adds})
     shown = [bar.adds for bar in bars if bar.adds > 0]
     log = is_log(shown, TIME)
     # A bar on a logarithmic axis begins at its lower end.

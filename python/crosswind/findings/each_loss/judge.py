@@ -13,6 +13,10 @@ from crosswind.findings.each_loss.result import EachLoss, PacketLoss
 from crosswind.findings.each_loss.sentence import each_loss_sentence
 from crosswind.findings.judged import Context, Judging
 
+_HANDSHAKES = {
+    "tcp_handshake": "transport_ns", "security_handshake": "security_ns", "upgrade_handshake": "upgrade_ns",
+}  # fmt: skip
+"""Parts of connecting, and their columns of samples."""
 NOTHING_NS = 1_000.0
 """Below it a loss costs nothing: a host's processing of another packet, in virtual time."""
 
@@ -99,12 +103,16 @@ def _failed(run: CellRun) -> int:
 
 
 def _parts(run: CellRun) -> dict[str, float]:
-    """What a repetition's exchanges spent their time on, ns by part; empty if unknown."""
+    """What a repetition's exchanges spent their time on, ns by part; empty if unknown.
+
+    A connection that is kept belongs to no exchange: its handshakes are those of the samples.
+    """
     names = [name for name in catalog().parts if f"{name}_ns" in run.spent.columns]
-    if not run.spent.height:
-        return {}
-    sums = run.spent.select(pl.col(f"{name}_ns").sum() for name in names).row(0)
-    return {name: float(total or 0) for name, total in zip(names, sums, strict=True)}
+    sums = run.spent.select(pl.col(f"{name}_ns").sum() for name in names).row(0) if run.spent.height else ()
+    parts = {name: float(total or 0) for name, total in zip(names, sums, strict=False)}
+    if not any(parts.get(name) for name in _HANDSHAKES):
+        parts |= {name: float(run.samples[column].sum() or 0) for name, column in _HANDSHAKES.items()}
+    return parts
 
 
 def _cause(parts: dict[str, float], before: dict[str, float]) -> str | None:

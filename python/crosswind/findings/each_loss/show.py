@@ -25,6 +25,7 @@ _HOW_TO_READ = (
 )
 
 _MOST_SENTENCES = 4
+_OF_MEANS = "A mean is that of an exchange, with its share of the time to connect."
 _RARE = 0.1
 _OF_SECONDS = (
     "What a rate of loss adds leaves out repetitions that lose two packets and more. Up to a rate of {percent} % they "
@@ -76,7 +77,7 @@ def slope_table(found: list[EachLoss]) -> Table:
         *numbers("packets", "lost at no cost", "mean without loss", "each 0.1 % adds"),
         *names("most of it"),
     ]
-    return Table("What loss adds", columns, rows)
+    return Table("What loss adds", columns, rows, footnotes=[_OF_MEANS])
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
