@@ -22,7 +22,15 @@ from study_texts import ECHO, study
 
 def lost_at(direction: str, index: int) -> PacketLoss:
     return PacketLoss.model_validate(
-        {"direction": direction, "index": index, "cost_ns": 0.0, "failed": 0, "cause": None, "key": ""}
+        {
+            "direction": direction,
+            "index": index,
+            "cost_ns": 0.0,
+            "connect_ns": 0.0,
+            "failed": 0,
+            "cause": None,
+            "key": "",
+        }
     )
 
 

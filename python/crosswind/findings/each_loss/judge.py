@@ -46,19 +46,23 @@ def _each_loss(asked: AskedEachLoss, runs: Sequence[CellRun]) -> EachLoss | None
     if not losses:
         return None
     exchanges = clean.samples.height
+    connections = _shared_connections(clean)
     packets = {direction: getattr(clean.finished.ledger, direction).in_ for direction in DIRECTIONS}
     weights = [weight for way in DIRECTIONS for weight in weights_of(losses, way, packets[way])]
-    costs = [weight * loss.cost_ns for weight, loss in zip(weights, losses, strict=True) if loss.cost_ns is not None]
-    failed = sum(weight * loss.failed for weight, loss in zip(weights, losses, strict=True))
+    weighted = list(zip(weights, losses, strict=True))
+    costs = [weight * (loss.cost_ns - loss.connect_ns) for weight, loss in weighted if loss.cost_ns is not None]
+    failed = sum(weight * loss.failed for weight, loss in weighted)
     result = EachLoss(
         cell=clean.cell,
         levels=clean.levels,
         exchanges=exchanges,
-        clean_ns=_whole_ns(clean),
+        connections=connections,
+        clean_ns=_exchanges_ns(clean) + (0.0 if connections else _connecting_ns(clean)),
         packets=packets,
         losses=losses,
         slope_ns=sum(costs) / exchanges if len(costs) == len(losses) and exchanges else None,
         slope_failed=failed / max(exchanges, 1),
+        slope_connect_ns=sum(weight * loss.connect_ns for weight, loss in weighted) / max(connections, 1),
         note=asked.note,
     )
     return result.model_copy(update={"sentence": each_loss_sentence(result)})
@@ -72,30 +76,50 @@ def weights_of(losses: Sequence[PacketLoss], direction: str, count: int) -> Iter
 
 
 def _losses(clean: CellRun, runs: Sequence[CellRun]) -> Iterator[PacketLoss]:
-    before, failed_before, parts_before = _whole_ns(clean), _failed(clean), _parts(clean)
+    before, connecting_before = _exchanges_ns(clean), _connecting_ns(clean)
+    failed_before, parts_before, connections = _failed(clean), _parts(clean), _shared_connections(clean)
     for run in runs:
         if run.lost is None:
             continue
         direction, index = run.lost
         failed = _failed(run) - failed_before
         is_whole = failed == 0 and run.failure is None and run.samples.height == clean.samples.height
-        cost = _whole_ns(run) - before if is_whole else None
+        connecting = _connecting_ns(run) - connecting_before
+        cost = _exchanges_ns(run) - before + connecting if is_whole else None
         cost = 0.0 if cost is not None and abs(cost) < NOTHING_NS else cost
-        cause = _cause(_parts(run), parts_before) if cost else None
         yield PacketLoss.model_validate(
-            {"direction": direction, "index": index, "cost_ns": cost, "failed": failed, "cause": cause, "key": run.key}
+            {
+                "direction": direction,
+                "index": index,
+                "cost_ns": cost,
+                "connect_ns": connecting if cost and connections else 0.0,
+                "failed": failed,
+                "cause": _cause(_parts(run), parts_before) if cost else None,
+                "key": run.key,
+            }
         )
 
 
-def _whole_ns(run: CellRun) -> float:
-    """The sum of what a repetition's connections and successful exchanges took.
+def _shared_connections(run: CellRun) -> int:
+    """Connections that are set up once for several exchanges; 0 where each exchange opens its own, or none is told."""
+    told = run.samples["connect_ns"]
+    opened = told.len() - told.null_count()
+    return 0 if opened == run.samples.height else opened
+
+
+def _connecting_ns(run: CellRun) -> float:
+    return float(run.samples["connect_ns"].sum() or 0)
+
+
+def _exchanges_ns(run: CellRun) -> float:
+    """The sum of what a repetition's successful exchanges took.
 
     In an open loop an exchange begins when it is due: waiting behind others counts.
     """
     is_open = (run.parameters.get("workload") or {}).get("mode") == "open"
     begun = pl.col("intended_ns" if is_open else "sent_ns")
     took = pl.when(pl.col("outcome") == "ok").then(pl.col("received_ns") - begun)
-    return float(run.samples.select(took.sum() + pl.col("connect_ns").sum()).item() or 0)
+    return float(run.samples.select(took.sum()).item() or 0)
 
 
 def _failed(run: CellRun) -> int:

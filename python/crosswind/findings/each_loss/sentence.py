@@ -40,7 +40,10 @@ def slope_sentence(each: EachLoss) -> str:
         return f"{begun} 0.1 % of loss makes {slope_text(each).removesuffix(' fail')} of exchanges fail."
     text = f"{begun} 0.1 % of loss adds {slope_text(each)} to the mean of {time_text(each.mean_ns)}"
     most = most_text(each)
-    return f"{text}, {most.replace(' %', ' % of it', 1)}." if most else f"{text}."
+    text = f"{text}, {most.replace(' %', ' % of it', 1)}" if most else text
+    if each.slope_connect_ns:
+        text = f"{text}, and {time_text(SLOPE_AT * each.slope_connect_ns)} to setting up a connection"
+    return f"{text}."
 
 
 def slope_text(each: EachLoss) -> str:
@@ -52,12 +55,14 @@ def slope_text(each: EachLoss) -> str:
 
 def most_text(each: EachLoss) -> str:
     """The cause of most of that, as "84.5 % by the SYN timer"; empty where none has most."""
-    total = sum(loss.cost_ns or 0 for loss in each.losses)
-    causes = by_cause(each.losses)
-    if not causes or total <= 0:
+    by: dict[str | None, float] = {}
+    for loss in each.losses:
+        by[loss.cause] = by.get(loss.cause, 0.0) + (loss.cost_ns or 0.0) - loss.connect_ns
+    total = sum(by.values())
+    if total <= 0:
         return ""
-    cause, losses = causes[0]
-    share = sum(loss.cost_ns or 0 for loss in losses) / total
+    cause = max(by, key=lambda name: by[name])
+    share = by[cause] / total
     return f"{percent(share)} by {cause_noun(cause)}" if share >= _MOST_OF_IT else ""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from crosswind.analysis.result import Result
 from crosswind.findings.each_loss.result import EachLoss
 from crosswind.findings.each_loss.sentence import (
+    SLOPE_AT,
     WAYS,
     cause_noun,
     most_text,
@@ -25,7 +26,7 @@ _HOW_TO_READ = (
 )
 
 _MOST_SENTENCES = 4
-_OF_MEANS = "A mean is that of an exchange, with its share of the time to connect."
+_OF_MEANS = "A mean is that of an exchange, with the connection that it opens; one that several share stands apart."
 _RARE = 0.1
 _OF_SECONDS = (
     "What a rate of loss adds leaves out repetitions that lose two packets and more. Up to a rate of {percent} % they "
@@ -68,13 +69,14 @@ def slope_table(found: list[EachLoss]) -> Table:
             count(sum(loss.cost_ns == 0 for loss in each.losses)),
             time_text(each.mean_ns),
             slope_text(each),
+            time_text(SLOPE_AT * each.slope_connect_ns) if each.slope_connect_ns else "",
             most_text(each),
         ]
         for each in found
     ]
     columns = [
         *names(*(["at"] if has_levels else [])),
-        *numbers("packets", "lost at no cost", "mean without loss", "each 0.1 % adds"),
+        *numbers("packets", "lost at no cost", "mean without loss", "each 0.1 % adds", "to connecting"),
         *names("most of it"),
     ]
     return Table("What loss adds", columns, rows, footnotes=[_OF_MEANS])
