@@ -32,8 +32,8 @@ class EachLoss(ResultModel):
     `exchanges` of a repetition took `clean_ns` in all without loss, with the connections that they open for themselves.
     `connections` of a repetition are shared by exchanges; 0 where each opens its own. `packets`: what the hosts sent,
     by direction. `losses`: in order, direction by direction; all packets, or some, each of which stands for those up to
-    its neighbours in the slopes. `slope_ns`: what losing each packet with probability p adds to an exchange's mean, over
-    p, as p approaches 0; null where an exchange fails. `slope_failed`: the same of the share that fails;
+    its neighbours in the slopes. `slope_ns`: what losing each packet with probability p adds to an exchange's mean,
+    over p, as p approaches 0; null where an exchange fails. `slope_failed`: the same of the share that fails;
     `slope_connect_ns`: of the mean time to set up a shared connection, 0 without any.
     """
 
