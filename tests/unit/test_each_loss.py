@@ -100,6 +100,7 @@ def test_a_study_with_each_loss_is_kept_and_measures_something_else() -> None:
         ('[path]\nloss = "1%"\n', "path.loss is set beside it"),
         ("[path]\nforward.lose = [3]\n", "path.forward.lose is set beside it"),
         ('[[path.hop]]\nname = "air"\nbit_error_rate = 1e-6\n', "path.hop.air.bit_error_rate is set beside it"),
+        ('[path]\nbackend = "netem"\n', "path.backend netem cannot lose one packet of its choice"),
         ("", "costs the same every time in virtual time alone"),
     ],
 )
@@ -112,4 +113,6 @@ def test_a_cell_that_cannot_lose_one_packet_alone_is_refused_with_the_place(text
 def test_the_command_line_refuses_each_loss_beside_loss_and_on_the_machines_clock(crosswind: Crosswind) -> None:
     words = ("plan", "echo", "--each-loss")
     assert "path.loss is set beside it" in crosswind(*words, "--loss", "1%")[2]
+    assert "a precision is set beside it" in crosswind(*words, "--precision", "5%")[2]
+    assert crosswind(*words, "--to", "192.0.2.1")[2].startswith("error: --each-loss emulates the path, and --to ")
     assert crosswind(*words, "--clock", "real")[2].startswith("error: --each-loss runs in virtual time")

@@ -102,6 +102,8 @@ class StudyOptions:
             design, notes = over_ladder(design, clock=self._clock)
             for sentence in notes:
                 click.echo(f"note: {sentence}", err=True)
+        if self.each_loss and server is not None:
+            raise UsageError("--each-loss emulates the path, and --to runs over the one that is there", hint="give one")
         if self.each_loss:
             design = losing_each(design, clock=self._clock)
         if server is None:

@@ -12,7 +12,7 @@ from crosswind.cell.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.errors import StudyError
 from crosswind.execution.carried import read_carried, too_fast
 from crosswind.execution.durations import read_durations
-from crosswind.execution.each_loss import further_repetitions
+from crosswind.execution.each_loss import EACH_LOSS, further_repetitions
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -67,9 +67,15 @@ def refuse_unknown_models(study: Study) -> None:
 def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: bool = False) -> None:
     """Refuses profiles and processor time for cells in virtual time, where computing takes no time.
 
+    So it does a precision beside the design of single losses, whose repetitions are given.
+
     Args:   profile: whether the command line asks for profiles.
     Raises: StudyError with the requesting place.
     """
+    if study.precisions and study.findings[EACH_LOSS]:
+        place = study.findings[EACH_LOSS][0].place
+        message = "a precision is set beside it, and it sets how often a cell runs: once for each packet"
+        raise study.origin.error(study.document, place, message, "leave out --precision, or [[precision]]")
     virtual = [cell.cell for cell in checked if cell.is_virtual]
     findings = [finding for of_kind in study.findings.values() for finding in of_kind if is_of_processors(finding)]
     asked: list[tuple[Location, str, int]] = [(("study", "profile"), "a profile", len(virtual))] * study.profile

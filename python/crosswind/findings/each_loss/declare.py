@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from crosswind.catalog import catalog
+from crosswind.catalog.endpoints import EMULATOR
 from crosswind.findings.declared import DeclaredTable, FindingError, indices_of
 from crosswind.study.cells import Cell, where_of
 from crosswind.study.declared import Declaration, Reading
@@ -64,6 +65,10 @@ def _check(each: EachLossDeclaration, cells: Callable[[], Sequence[Cell]]) -> No
         if own is not None:
             message = f"{own} is set beside it, and each repetition loses one packet, no others"
             raise FindingError(each.place, message, f"leave out {own}: the loss rate is a number of the answer")
+        backend = cell.settings.get("path.backend")
+        if backend is not None and backend.value != EMULATOR:
+            message = f"path.backend {backend.text} cannot lose one packet of its choice"
+            raise FindingError(each.place, message, f"use the backend {EMULATOR}")
         clock = cell.settings.get("host.clock")
         if clock is None or clock.value != "virtual":
             message = "the loss of a packet costs the same every time in virtual time alone"

@@ -8,6 +8,7 @@ import polars as pl
 from crosswind.catalog import catalog
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.cell.record import CellRun
+from crosswind.cell.result import Finished
 from crosswind.decisions.statement import Note, Stored
 from crosswind.findings.each_loss.result import EachLoss, PacketLoss
 from crosswind.findings.each_loss.sentence import each_loss_sentence
@@ -43,7 +44,7 @@ def _each_loss(asked: AskedEachLoss, runs: Sequence[CellRun]) -> EachLoss | None
     if clean is None or clean.finished is None:
         return None
     losses = sorted(_losses(clean, runs), key=lambda loss: (DIRECTIONS.index(loss.direction), loss.index))
-    if not losses:
+    if not losses and _packets(clean.finished):
         return None
     exchanges = clean.samples.height
     connections = _shared_connections(clean)
@@ -63,9 +64,27 @@ def _each_loss(asked: AskedEachLoss, runs: Sequence[CellRun]) -> EachLoss | None
         slope_ns=sum(costs) / exchanges if len(costs) == len(losses) and exchanges else None,
         slope_failed=failed / max(exchanges, 1),
         slope_connect_ns=sum(weight * loss.connect_ns for weight, loss in weighted) / max(connections, 1),
+        of_one_seed=_of_one_seed(clean, clean.finished),
         note=asked.note,
     )
     return result.model_copy(update={"sentence": each_loss_sentence(result)})
+
+
+def _packets(finished: Finished) -> int:
+    return sum(getattr(finished.ledger, direction).in_ for direction in DIRECTIONS)
+
+
+def _of_one_seed(clean: CellRun, finished: Finished) -> str | None:
+    """What else in a cell is left to chance, so that another seed may have other costs."""
+    for direction in DIRECTIONS:
+        effect, ledger = getattr(clean.effect, direction), getattr(finished.ledger, direction)
+        if effect.random_delay:
+            return "packets are delayed at random"
+        if effect.background_bps:
+            return "background traffic is random"
+        if ledger.dropped:
+            return "the path drops packets without loss too"
+    return None
 
 
 def weights_of(losses: Sequence[PacketLoss], direction: str, count: int) -> Iterator[float]:

@@ -34,7 +34,8 @@ class EachLoss(ResultModel):
     by direction. `losses`: in order, direction by direction; all packets, or some, each of which stands for those up to
     its neighbours in the slopes. `slope_ns`: what losing each packet with probability p adds to an exchange's mean,
     over p, as p approaches 0; null where an exchange fails. `slope_failed`: the same of the share that fails;
-    `slope_connect_ns`: of the mean time to set up a shared connection, 0 without any.
+    `slope_connect_ns`: of the mean time to set up a shared connection, 0 without any. `of_one_seed`: why costs are
+    those of one seed alone; null where no chance but the loss has a part in them.
     """
 
     cell: int
@@ -47,6 +48,7 @@ class EachLoss(ResultModel):
     slope_ns: float | None
     slope_connect_ns: float
     slope_failed: float
+    of_one_seed: str | None
     note: str | None
     sentence: str = Field(default="")
 

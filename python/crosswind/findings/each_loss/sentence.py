@@ -17,6 +17,8 @@ _DIGITS = 4
 
 def each_loss_sentence(each: EachLoss) -> str:
     """How many losses cost nothing, and what the others cost, by cause."""
+    if not each.count:
+        return f"{named_levels(each.levels) or 'This cell'}: no packet is sent, so none can be lost."
     free = sum(loss.cost_ns == 0 for loss in each.losses)
     failed = sum(loss.cost_ns is None for loss in each.losses)
     total = count_of(each.count, "packet")
@@ -29,12 +31,15 @@ def each_loss_sentence(each: EachLoss) -> str:
         said.append(f"other causes add less ({count_of(rest, 'packet')})")
     if failed:
         said.append(f"an exchange fails without one of {count_of(failed, 'packet')}")
-    return f"{'; '.join(said)}."
+    seed = f" These are costs of one seed: {each.of_one_seed}." if each.of_one_seed else ""
+    return f"{'; '.join(said)}.{seed}"
 
 
 def slope_sentence(each: EachLoss) -> str:
     """What 0.1 % of loss adds to the mean, and most of it by which cause; or the share of exchanges that fails."""
     name = named_levels(each.levels)
+    if not each.count:
+        return each.sentence
     begun = f"{name}: each" if name else "Each"
     if each.slope_ns is None:
         return f"{begun} 0.1 % of loss makes {slope_text(each).removesuffix(' fail')} of exchanges fail."
@@ -62,7 +67,8 @@ def most_text(each: EachLoss) -> str:
     if total <= 0:
         return ""
     cause = max(by, key=lambda name: by[name])
-    share = by[cause] / total
+    # Where others save time, one may add more than all together.
+    share = min(by[cause] / total, 1.0)
     return f"{percent(share)} by {cause_noun(cause)}" if share >= _MOST_OF_IT else ""
 
 

@@ -54,7 +54,7 @@ def each_loss_table(found: list[EachLoss]) -> Table:
         *numbers("lost singly", "adds"),
         *names("cause"),
     ]
-    most = max(each.count for each in found)
+    most = max(1, *(each.count for each in found))
     rare = _OF_SECONDS.format(percent=three_digits(100 * 2 * _RARE / most))
     return Table("Cost of each packet", columns, rows, footnotes=[_HOW_TO_READ, rare])
 
