@@ -8,7 +8,6 @@ import polars as pl
 from crosswind.catalog import catalog
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.cell.record import CellRun
-from crosswind.cell.result import Finished
 from crosswind.decisions.statement import Note, Stored
 from crosswind.findings.each_loss.result import EachLoss, PacketLoss
 from crosswind.findings.each_loss.sentence import each_loss_sentence
@@ -44,11 +43,11 @@ def _each_loss(asked: AskedEachLoss, runs: Sequence[CellRun]) -> EachLoss | None
     if clean is None or clean.finished is None:
         return None
     losses = sorted(_losses(clean, runs), key=lambda loss: (DIRECTIONS.index(loss.direction), loss.index))
-    if not losses and _packets(clean.finished):
+    packets = {direction: getattr(clean.finished.ledger, direction).in_ for direction in DIRECTIONS}
+    if not losses and any(packets.values()):
         return None
     exchanges = clean.samples.height
     connections = _shared_connections(clean)
-    packets = {direction: getattr(clean.finished.ledger, direction).in_ for direction in DIRECTIONS}
     weights = [weight for way in DIRECTIONS for weight in weights_of(losses, way, packets[way])]
     weighted = list(zip(weights, losses, strict=True))
     costs = [weight * (loss.cost_ns - loss.connect_ns) for weight, loss in weighted if loss.cost_ns is not None]
@@ -64,25 +63,21 @@ def _each_loss(asked: AskedEachLoss, runs: Sequence[CellRun]) -> EachLoss | None
         slope_ns=sum(costs) / exchanges if len(costs) == len(losses) and exchanges else None,
         slope_failed=failed / max(exchanges, 1),
         slope_connect_ns=sum(weight * loss.connect_ns for weight, loss in weighted) / max(connections, 1),
-        of_one_seed=_of_one_seed(clean, clean.finished),
+        of_one_seed=_of_one_seed(clean),
         note=asked.note,
     )
     return result.model_copy(update={"sentence": each_loss_sentence(result)})
 
 
-def _packets(finished: Finished) -> int:
-    return sum(getattr(finished.ledger, direction).in_ for direction in DIRECTIONS)
-
-
-def _of_one_seed(clean: CellRun, finished: Finished) -> str | None:
+def _of_one_seed(clean: CellRun) -> str | None:
     """What else in a cell is left to chance, so that another seed may have other costs."""
     for direction in DIRECTIONS:
-        effect, ledger = getattr(clean.effect, direction), getattr(finished.ledger, direction)
+        effect = getattr(clean.effect, direction)
         if effect.random_delay:
             return "packets are delayed at random"
         if effect.background_bps:
             return "background traffic is random"
-        if ledger.dropped:
+        if clean.finished is not None and getattr(clean.finished.ledger, direction).dropped:
             return "the path drops packets without loss too"
     return None
 
