@@ -52,6 +52,7 @@ def test_messages_on_one_connection_cost_a_timer_each_and_connecting_stands_apar
     (each,) = Cli(tmp_path, capfd)(*ECHO, "--transport", "tcp", "--json").json["each_loss"]
     in_ms = costs(each, "forward") + costs(each, "reverse")
     assert (len(in_ms), in_ms.count(0), in_ms.count(244) + in_ms.count(248)) == (31, 9, 20)
+    assert each["of_one_seed"] is None
     # By hand: each 0.1 % of loss costs a message 0.492 ms. The SYN and its answer cost the connection a second each.
     assert (each["exchanges"], each["connections"], each["clean_ns"] / 1e6) == (10, 1, pytest.approx(400, abs=0.1))
     assert each["slope_ns"] / 1e9 == pytest.approx(0.492, abs=0.0005)
@@ -68,6 +69,8 @@ def test_a_lost_datagram_is_a_lost_exchange_and_a_sample_of_the_packets_says_so(
     assert {(loss["cost_ns"], loss["failed"]) for loss in each["losses"]} == {(None, 1)}
     # A message or its answer: 2 % of exchanges for each 1 % of loss.
     assert each["slope_failed"] == 2
+    (each,) = crosswind(*ECHO, "--transport", "tcp", "--jitter", "1ms", "--json").json["each_loss"]
+    assert each["of_one_seed"] == "packets are delayed at random"
     study = tmp_path / "some.toml"
     study.write_text(
         '[host]\nclock = "virtual"\n[workload]\nkind = "echo"\ntransport = "tcp"\nmessages = 10\n'

@@ -77,7 +77,7 @@ def _of_one_seed(clean: CellRun) -> str | None:
             return "packets are delayed at random"
         if effect.background_bps:
             return "background traffic is random"
-        if clean.finished is not None and getattr(clean.finished.ledger, direction).dropped:
+        if clean.finished is not None and any(getattr(clean.finished.ledger, direction).dropped.values()):
             return "the path drops packets without loss too"
     return None
 
