@@ -7,32 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crosswind.analysis.losses import weights_of
 from crosswind.api.each_loss import losing_each
 from crosswind.errors import StudyError
 from crosswind.execution.each_loss import sampled
 from crosswind.execution.planning import presentation
-from crosswind.findings.each_loss.judge import weights_of
-from crosswind.findings.each_loss.result import PacketLoss
 from crosswind.store.plan import Block, StoredPlan, extend_plan, repetition_of, write_plan
 from crosswind.study.design import Study
 from fixture_types import Crosswind
 from runs import planned_cell
 from study_texts import ECHO, study
-
-
-def lost_at(direction: str, index: int) -> PacketLoss:
-    return PacketLoss.model_validate(
-        {
-            "direction": direction,
-            "index": index,
-            "cost_ns": 0.0,
-            "connect_ns": 0.0,
-            "failed": 0,
-            "cause": None,
-            "key": "",
-        }
-    )
-
 
 VIRTUAL = '[host]\nclock = "virtual"\n'
 
@@ -81,8 +65,7 @@ def test_a_sample_has_the_ends_of_both_directions_and_packets_at_equal_distances
             assert set(gaps[: edge - 1] + gaps[len(gaps) - edge + 1 :]) <= {1}
         between = gaps[edge : len(gaps) - edge]
         assert max(between, default=1) - min(between, default=1) <= 1
-        weights = list(weights_of([lost_at(direction, index) for index in indexes], direction, count))
-        assert sum(weights) == count * bool(indexes)
+        assert sum(weights_of(indexes, count)) == count * bool(indexes)
 
 
 def test_a_study_with_each_loss_is_kept_and_measures_something_else() -> None:

@@ -155,9 +155,9 @@ class CellData:
 def collect(record: RunRecord) -> list[CellData]:
     """Every cell's samples for every metric, without repetitions that lose a packet by design."""
     cells: dict[int, list[CellRun]] = {}
+    losing: dict[int, list[CellRun]] = {}
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
-        if run.lost is None:
-            cells.setdefault(run.cell, []).append(run)
+        (cells if run.lost is None else losing).setdefault(run.cell, []).append(run)
     undisturbed = baseline_times(cells)
     at_most = most_of_cells(record)
     return [
@@ -165,7 +165,7 @@ def collect(record: RunRecord) -> list[CellData]:
             cell,
             runs[0].levels,
             runs,
-            read_samples(runs, undisturbed_ns=undisturbed[cell]),
+            read_samples(runs, undisturbed_ns=undisturbed[cell], losing=losing.get(cell, ())),
             len(cells),
             undisturbed[cell],
             at_most.get(cell),

@@ -12,6 +12,7 @@ import polars as pl
 
 from crosswind.analysis.client_reports import report_of
 from crosswind.analysis.flow_counts import flow_counts
+from crosswind.analysis.losses import slope_ns
 from crosswind.analysis.result import CpuProfile
 from crosswind.cell.record import CellRun
 from crosswind.cell.result import Finished, HostCpuProfile
@@ -27,18 +28,20 @@ _COLUMNS = (
     "queueing_p99_forward_ns", "queueing_p99_reverse_ns",
     "flow_bytes", "beside_bytes", "bulk_bytes", "flows_ns", "fairness", "fair_after_ns",
     "responsiveness", "responsiveness_foreign", "responsiveness_loaded", "utilisation_forward", "utilisation_reverse",
+    "loss_slope_ns",
 )  # fmt: skip
 
 
-def counters_of(runs: Sequence[CellRun]) -> pl.DataFrame:
-    """A row for each repetition, in the order given; null is uncounted.
+def counters_of(runs: Sequence[CellRun], losing: Sequence[CellRun] = ()) -> pl.DataFrame:
+    """A row for each repetition, in the order given; null is uncounted. Args: losing: those that lose one packet.
 
     Columns: sent `messages` (null for none), `bytes_*` and `packets_*` on the wire and `payload_*` bytes in each
     direction, both hosts' processor time, a client program's time and messages, and packets' waits in queues. With
     flows beside the workload: bytes delivered while all ran for the workload, for all beside it and for bulk flows;
-    that time; and further columns from `flow_counts`.
+    that time; and further columns from `flow_counts`. `loss_slope_ns` is that of `slope_ns`.
     """
-    return pl.DataFrame([_row(run) for run in runs], schema=dict.fromkeys(_COLUMNS, pl.Float64))
+    rows = [_row(run) | ({"loss_slope_ns": slope_ns(run, losing)} if losing else {}) for run in runs]
+    return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.Float64))
 
 
 def messages_of(run: CellRun) -> int:

@@ -363,6 +363,11 @@ _ALL_METRICS = (
     Metric("client_time", "Client's own exchange time", TIME,
            "Each of the times that the client program printed.",
            "1e9 * time_s", per=Per.REPORTED, workloads={"program": {}}, compared_in=("program",)),
+    Metric("loss_cost", "Time that 0.1 % of loss adds", TIME,
+           "What losing each packet with a probability of 0.1 % adds to an exchange, with the connection that it opens, "
+           "to first order: a thousandth of what the packets cost, each lost alone. Runs with --each-loss have it.",
+           "0.001 * loss_slope_ns", per=Per.COUNTED, place=MetricPlace.DETAIL,
+           compared_in=("echo", "transfer", "connect", "multiplex", "page", "program")),
     Metric("send_time", "Sending time of a message", TIME,
            "How long the client program says that sending a message took.",
            "program_ns / program_messages", per=Per.MESSAGE, workloads={"program": {}}, place=MetricPlace.PROGRAMS,

@@ -105,7 +105,7 @@ class StudyOptions:
         if self.each_loss and server is not None:
             raise UsageError("--each-loss emulates the path, and --to runs over the one that is there", hint="give one")
         if self.each_loss:
-            design = losing_each(design, clock=self._clock)
+            design = losing_each(design, clock=self._clock, repetitions=self.overrides.get("study.repetitions"))
         if server is None:
             return design
         keys = [*self.settings, *self.overrides]

@@ -1,12 +1,11 @@
-"""The design that loses one packet at a time: after a cell's clean repetition, one more for each of its packets.
+"""The design that loses one packet at a time: after a clean repetition of a cell, one more for each of its packets.
 
 The clean repetition's ledger counts the packets of each direction. Every further repetition has the same seed and loses
-one of them, so it differs from the clean one in nothing else.
+one of them, so it differs from the clean one in nothing else. Cells with several clean repetitions have these for each.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from crosswind.catalog.path_effect import DIRECTIONS
@@ -35,21 +34,23 @@ class EachLoss:
     def next_cells(self) -> list[PlannedCell]:
         """The repetitions of cells whose clean one has ended, added to the plan. Raises: StoreError, DiskError."""
         plan, results = self._store.plan, self._store.results()
-        there = {planned.cell for planned in plan if planned.lost is not None}
+        there = {(planned.cell, planned.seed) for planned in plan if planned.lost is not None}
         clean = [
             planned
             for planned in plan
-            if planned.repetition == 0 and planned.cell in self._most and planned.cell not in there
+            if planned.lost is None and planned.cell in self._most and (planned.cell, planned.seed) not in there
         ]
-        counted = [(planned, results[planned.key].finished) for planned in clean if planned.key in results]
-        added = list(
-            chain.from_iterable(
-                _repetitions(planned, packets_of(finished.ledger), self._most[planned.cell])
-                for planned, finished in counted
-                if finished is not None and finished.valid
-            )
-        )
-        numbered = [repetition_of(clean, key, len(plan) + at, block) for at, (clean, key, block) in enumerate(added)]
+        last = Counter({planned.cell: planned.repetition for planned in sorted(plan, key=lambda one: one.repetition)})
+        numbered: list[PlannedCell] = []
+        for planned in clean:
+            result = results.get(planned.key)
+            if result is None or result.finished is None or not result.valid:
+                continue
+            for lost in sampled(packets_of(result.finished.ledger), self._most[planned.cell]):
+                last[planned.cell] += 1
+                repetition = last[planned.cell]
+                key, block = repetition_key(planned.cell, repetition), Block(repetition, repetition, planned.seed, lost)
+                numbered.append(repetition_of(planned, key, len(plan) + len(numbered), block))
         if numbered:
             self._store.extend_plan(numbered)
         return numbered
@@ -63,10 +64,12 @@ def further_repetitions(study: Study, checked: Sequence[CheckedCell]) -> Counter
     """Repetitions that lose a packet, by cell: as many as the forecast has packets, and at most those asked for."""
     further: Counter[int] = Counter()
     cells = [cell.cell for cell in checked]
-    packets = {cell.cell.index: cell.forecast.packets for cell in checked}
+    known = {cell.cell.index: cell for cell in checked}
     for declared in study.findings[EACH_LOSS]:
         asked = declared.as_dict(cells)
-        further |= Counter({cell: min(int(asked["most"]), packets[cell]) for cell in asked["cells"]})
+        for index in asked["cells"]:
+            clean = 1 if known[index].exact else study.repetitions_of(known[index].cell)
+            further[index] = clean * min(int(asked["most"]), known[index].forecast.packets)
     return further
 
 
@@ -96,9 +99,3 @@ def _indexes(count: int, taken: int) -> Iterator[int]:
     for at in range(between):
         yield edge + at * (count - 2 * edge) // between
     yield from range(count - edge, count)
-
-
-def _repetitions(clean: PlannedCell, packets: Mapping[str, int], most: int) -> Iterator[tuple[PlannedCell, str, Block]]:
-    for repetition, lost in enumerate(sampled(packets, most), start=1):
-        block = Block(repetition, repetition, clean.seed, lost)
-        yield clean, repetition_key(clean.cell, repetition), block
