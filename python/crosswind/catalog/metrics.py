@@ -364,7 +364,7 @@ _ALL_METRICS = (
            "Each of the times that the client program printed.",
            "1e9 * time_s", per=Per.REPORTED, workloads={"program": {}}, compared_in=("program",)),
     Metric("loss_cost", "Time that 0.1 % of loss adds", TIME,
-           "What losing each packet with a probability of 0.1 % adds to an exchange, with the connection that it opens, "
+           "What losing each packet with a probability of 0.1 % adds to an exchange and the connection that it opens, "
            "to first order: a thousandth of what the packets cost, each lost alone. Runs with --each-loss have it.",
            "0.001 * loss_slope_ns", per=Per.COUNTED, place=MetricPlace.DETAIL,
            compared_in=("echo", "transfer", "connect", "multiplex", "page", "program")),
