@@ -1,6 +1,8 @@
 """`crosswind live --transport` and `--probe`: a real `crosswind serve` on a loopback address."""
 
+import itertools
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -17,18 +19,23 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 
 
 def free_ports() -> tuple[int, int]:
-    """Two ports that are free for TCP and UDP at this moment."""
-    found: list[int] = []
-    while len(found) < 2:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            port = int(server.getsockname()[1])
-            with socket.socket(type=socket.SOCK_DGRAM) as other:
-                try:
-                    other.bind(("127.0.0.1", port))
-                except OSError:
-                    continue
-                found.append(port)
-    return found[0], found[1]
+    """Two ports free for TCP and UDP: below those of outgoing connections, and apart for each worker of the suite."""
+    first, second = itertools.islice(filter(_is_free, _PORTS), 2)
+    return first, second
+
+
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PORTS = itertools.cycle(range(20_000 + 500 * _WORKER, 20_500 + 500 * _WORKER))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
+        try:
+            stream.bind(("127.0.0.1", port))
+            datagrams.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 class Server:

@@ -1,4 +1,4 @@
-"""The picture of each loss: packets in order, both directions, the height what losing the packet adds."""
+"""Packets in order, each direction apart: a bar is as high as what losing its packet adds."""
 
 from dataclasses import dataclass
 

@@ -15,13 +15,13 @@ from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.toml_text import Location
 
 MOST = 2000
-"""Packets of a cell that are lost one by one; of more, so many are chosen."""
+"""A cell's packets lost one by one; among more, so many are chosen."""
 
 _LOSS_KEYS = tuple(key.study for key in catalog().direction.keys if key.study.startswith(("loss", "lose", "bit_error")))
 
 
 class EachLossTable(TomlTable):
-    """What the loss of each packet costs: exact in virtual time, where one repetition decides."""
+    """What each packet's loss costs: exact in virtual time, where one repetition decides."""
 
     where: WhereTable = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are meant"
@@ -37,7 +37,7 @@ class EachLossTable(TomlTable):
 
 @dataclass(frozen=True)
 class EachLossDeclaration(DeclaredTable[EachLossTable]):
-    """The losses of some cells' packets, as declared."""
+    """Some cells' single losses, as declared."""
 
     @property
     def summary(self) -> str:

@@ -34,7 +34,7 @@ class AskedEachLoss(Stored):
 
 
 def judge_each_loss(context: Context) -> list[EachLoss]:
-    """A run's cells with a repetition without loss and some with one; of several seeds, the first one's."""
+    """A run's cells with a repetition without loss and some with one, under the first seed."""
     asked = map(AskedEachLoss.model_validate, context.record.asked.get("each_loss", ()))
     by_cell: dict[int, list[CellRun]] = {}
     for run in sorted(context.record.cells, key=lambda run: run.repetition):
@@ -84,7 +84,7 @@ def _loss(cost: LossCost, parts_before: dict[str, float]) -> PacketLoss:
 
 
 def _of_one_seed(clean: CellRun) -> str | None:
-    """What else in a cell is left to chance, so that another seed may have other costs."""
+    """What else is left to chance, so another seed may have other costs."""
     for direction in DIRECTIONS:
         effect = getattr(clean.effect, direction)
         if effect.random_delay:
@@ -97,9 +97,9 @@ def _of_one_seed(clean: CellRun) -> str | None:
 
 
 def _parts(run: CellRun) -> dict[str, float]:
-    """What a repetition's exchanges spent their time on, ns by part; empty if unknown.
+    """A repetition's time breakdown, ns by part.
 
-    A connection that is kept belongs to no exchange: its handshakes are those of the samples.
+    A kept connection belongs to no exchange: its handshakes come from the samples.
     """
     names = [name for name in catalog().parts if f"{name}_ns" in run.spent.columns]
     sums = run.spent.select(pl.col(f"{name}_ns").sum() for name in names).row(0) if run.spent.height else ()

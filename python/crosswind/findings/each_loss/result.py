@@ -27,7 +27,7 @@ class PacketLoss(ResultModel):
 
 
 class EachLoss(ResultModel):
-    """A cell's packets, and what losing each of them costs.
+    """A cell's packets, and what losing each costs.
 
     `exchanges` of a repetition took `clean_ns` in all without loss, with the connections that they open for themselves.
     `connections` of a repetition are shared by exchanges; 0 where each opens its own. `packets`: what the hosts sent,

@@ -36,7 +36,7 @@ def each_loss_sentence(each: EachLoss) -> str:
 
 
 def slope_sentence(each: EachLoss) -> str:
-    """What 0.1 % of loss adds to the mean, and most of it by which cause; or the share of exchanges that fails."""
+    """What 0.1 % loss adds to the mean, mostly by which cause; or the failing share."""
     name = named_levels(each.levels)
     if not each.count:
         return each.sentence
@@ -52,14 +52,14 @@ def slope_sentence(each: EachLoss) -> str:
 
 
 def slope_text(each: EachLoss) -> str:
-    """What 0.1 % of loss adds, as "2.469 ms", or "0.2 % fail"."""
+    """What 0.1 % loss adds, as "2.469 ms", or "0.2 % fail"."""
     if each.slope_ns is None:
         return f"{exact_number(float(f'{100 * SLOPE_AT * each.slope_failed:.{_DIGITS}g}'))} % fail"
     return time_text(SLOPE_AT * each.slope_ns) if each.slope_ns else "0"
 
 
 def most_text(each: EachLoss) -> str:
-    """The cause of most of that, as "84.5 % by the SYN timer"; empty where none has most."""
+    """The main cause, as "84.5 % by the SYN timer"; empty without one."""
     by: dict[str | None, float] = {}
     for loss in each.losses:
         by[loss.cause] = by.get(loss.cause, 0.0) + (loss.cost_ns or 0.0) - loss.connect_ns

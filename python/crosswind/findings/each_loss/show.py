@@ -112,7 +112,7 @@ def _are_few(found: Sequence[EachLoss]) -> bool:
 
 
 def _slopes(result: Result) -> list[str]:
-    """What loss adds in each cell; in many, where most and least."""
+    """What loss adds in each cell; among many, where most and least."""
     found = list(result.of(EachLoss))
     if _are_few(found):
         return [slope_sentence(each) for each in found]
