@@ -94,7 +94,7 @@ def test_messages_are_answered(live: Cli, server: Server, tmp_path: Path, transp
     assert ended.status == 0, ended.err
     start, *_, end = lines_of(ended.out)
     assert (start["probe"], start["address"], start["measured"]) == (transport, "127.0.0.1", [])
-    assert end["answered"] == end["sent"] > 10
+    assert end["answered"] == end["sent"] > 0
     assert (end["loss_there"]["value"], end["loss_back"]["value"]) == (0, 0)
     assert end["loss_there"]["n"] == end["loss_back"]["n"] == end["answered"]
     assert (end["reordered"] is None) == (transport not in {"udp", "quic-datagram"})
