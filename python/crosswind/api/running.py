@@ -12,11 +12,11 @@ from typing import Any
 
 from crosswind.api.first_look import as_run_here
 from crosswind.catalog.path_effect import PathEffect
-from crosswind.catalog.precision import StoppingRule
 from crosswind.cell.binary import find_binary
 from crosswind.cell.token import use_token
 from crosswind.errors import StudyError
 from crosswind.execution import session
+from crosswind.execution.growth import StoppingRule
 from crosswind.execution.observer import Observer
 from crosswind.execution.options import RunOptions
 from crosswind.execution.reach import reach, server_of, transports_of

@@ -3,13 +3,9 @@
 Plain values. `crosswind.analysis.precision` judges; `crosswind.execution.growth` adds repetitions.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Protocol
-
-if TYPE_CHECKING:
-    from crosswind.cell.record import CellRun
+from typing import ClassVar
 
 
 class Ended(StrEnum):
@@ -77,16 +73,3 @@ class CellPrecision(PrecisionReached):
     def at_end(self) -> PrecisionReached:
         """The result's part."""
         return PrecisionReached(**{field.name: getattr(self, field.name) for field in fields(PrecisionReached)})
-
-
-class StoppingRule(Protocol):
-    """Decides how often cells are run."""
-
-    def add(self, run: "CellRun") -> None:
-        """A repetition has ended."""
-
-    def next_counts(self) -> dict[int, int]:
-        """Each continuing cell's total repetitions before its next look."""
-
-    def state(self) -> Sequence[CellPrecision]:
-        """Each precision's state in each of its cells."""

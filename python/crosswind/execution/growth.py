@@ -8,12 +8,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from crosswind.catalog.path_effect import PathEffect
-from crosswind.catalog.precision import CellPrecision, StoppingRule
+from crosswind.catalog.precision import CellPrecision
+from crosswind.cell.record import CellRun
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest
 from crosswind.store.plan import Block, PlannedCell, repetition_of
 from crosswind.store.record import cell_run
 from crosswind.study.plan import blocks
+
+
+class StoppingRule(Protocol):
+    """Decides how often cells are run."""
+
+    def add(self, run: CellRun) -> None:
+        """A repetition has ended."""
+
+    def next_counts(self) -> dict[int, int]:
+        """Each continuing cell's total repetitions before its next look."""
+
+    def state(self) -> Sequence[CellPrecision]:
+        """Each precision's state in each of its cells."""
 
 
 class StoppingRules(Protocol):
