@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from golden.runs import DERIVED, RUNS
-from golden.sides import Side
+from golden.sides import ROOT, Side
 
 Outputs = Mapping[str, str]
 HERE = Path(__file__).parent
@@ -186,8 +186,8 @@ def _said(ended: CompletedProcess[str], side: Side) -> Outputs:
 
 
 def _anywhere(text: str, side: Side) -> str:
-    """A text without the places of a side."""
-    return text.replace(str(side.home), "{home}").replace(str(side.root), "{root}")
+    """A text without the places of a side, and of the runs that both read."""
+    return text.replace(str(side.home), "{home}").replace(str(side.root), "{root}").replace(str(ROOT), "{root}")
 
 
 def _text_of(file: Path) -> str:
