@@ -211,7 +211,7 @@ def test_strangers_at_a_limit_of_threads_do_not_end_the_server() -> None:
             assert listening["event"] == "listening"
             # Memory for small things, and for no stack.
             pages = int(Path(f"/proc/{server.pid}/statm").read_text(encoding="ascii").split()[0])
-            most = pages * resource.getpagesize() + (1 << 20)
+            most = pages * resource.getpagesize() + (7 << 18)
             before = resource.prlimit(server.pid, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
             assert reason_of(listening["address"], events).startswith("cannot start a thread: ")
             resource.prlimit(server.pid, resource.RLIMIT_AS, before)
