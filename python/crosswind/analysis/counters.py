@@ -12,7 +12,7 @@ import polars as pl
 
 from crosswind.analysis.client_reports import report_of
 from crosswind.analysis.flow_counts import flow_counts
-from crosswind.analysis.losses import slope_ns
+from crosswind.analysis.losses import loss_costs, slope_ns
 from crosswind.analysis.result import CpuProfile
 from crosswind.cell.record import CellRun
 from crosswind.cell.result import Finished, HostCpuProfile
@@ -40,13 +40,17 @@ def counters_of(runs: Sequence[CellRun], losing: Sequence[CellRun] = ()) -> pl.D
     flows beside the workload: bytes delivered while all ran for the workload, for all beside it and for bulk flows;
     that time; and further columns from `flow_counts`. `loss_slope_ns` is that of `slope_ns`.
     """
-    rows = [_row(run) | ({"loss_slope_ns": slope_ns(run, losing)} if losing else {}) for run in runs]
+    rows = [_row(run) | (_slope(run, losing) if losing else {}) for run in runs]
     return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.Float64))
 
 
 def messages_of(run: CellRun) -> int:
     """A repetition's sent messages."""
     return run.samples.height - run.samples["sent_ns"].null_count()
+
+
+def _slope(run: CellRun, losing: Sequence[CellRun]) -> dict[str, float | None]:
+    return {"loss_slope_ns": slope_ns(run, loss_costs(run, losing))}
 
 
 def _row(run: CellRun) -> dict[str, float | None]:

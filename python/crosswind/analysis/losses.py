@@ -10,7 +10,7 @@ from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.cell.record import CellRun
 
 NOTHING_NS = 1_000.0
-"""Below it a loss costs nothing: a host's processing of another packet, in virtual time."""
+"""Smaller costs count as zero: in virtual time a host takes this long for another packet at most."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,21 @@ class LossCost:
 def loss_costs(clean: CellRun, losing: Sequence[CellRun]) -> list[LossCost]:
     """The costs in packets' order, direction by direction. Args: losing: repetitions with any seed and cell."""
     own = [run for run in losing if run.lost is not None and _is_beside(run, clean)]
+    before = _Taken.of(clean)
     made: list[LossCost] = []
     for direction in DIRECTIONS:
         of_way = {run.lost[1]: run for run in own if run.lost is not None and run.lost[0] == direction}
         indexes = sorted(of_way)
         weights = weights_of(indexes, packets_of(clean, direction))
-        made += [_cost(clean, of_way[index], weight) for index, weight in zip(indexes, weights, strict=True)]
+        made += [_cost(before, of_way[index], weight) for index, weight in zip(indexes, weights, strict=True)]
     return made
 
 
-def slope_ns(clean: CellRun, losing: Sequence[CellRun]) -> float | None:
-    """What losing each packet with probability p adds to an exchange's mean, over p, as p approaches 0.
+def slope_ns(clean: CellRun, costs: Sequence[LossCost]) -> float | None:
+    """The derivative of an exchange's mean by the loss rate, at rate 0.
 
-    None without repetitions that lose one, or where an exchange fails.
+    None without costs, or where an exchange fails. Args: costs: from `loss_costs`.
     """
-    costs = loss_costs(clean, losing)
     known = [cost.weight * (cost.total_ns - cost.connect_ns) for cost in costs if cost.total_ns is not None]
     return sum(known) / clean.samples.height if costs and len(known) == len(costs) else None
 
@@ -59,7 +59,7 @@ def packets_of(run: CellRun, direction: str) -> int:
 
 
 def weights_of(indexes: Sequence[int], count: int) -> Iterator[float]:
-    """For each of some packets, how many of all it stands for: half of those up to either neighbour."""
+    """Each sampled packet's weight: the packets up to half way to either neighbour."""
     edges = [-0.5, *((before + after) / 2 for before, after in pairwise(indexes)), count - 0.5]
     yield from (high - low for low, high in pairwise(edges) if indexes)
 
@@ -91,16 +91,30 @@ def _is_beside(run: CellRun, clean: CellRun) -> bool:
     return (run.cell, run.parameters.get("seed")) == (clean.cell, clean.parameters.get("seed"))
 
 
-def _cost(clean: CellRun, run: CellRun, weight: float) -> LossCost:
+@dataclass(frozen=True)
+class _Taken:
+    """A repetition's sums, read from its samples once."""
+
+    exchanges: int
+    failed: int
+    exchanges_ns: float
+    connecting_ns: float
+    shares_connections: bool
+
+    @classmethod
+    def of(cls, run: CellRun) -> "_Taken":
+        failed = int((run.samples["outcome"] != "ok").sum())
+        shares = shared_connections(run) > 0
+        return cls(run.samples.height, failed, exchanges_ns(run), connecting_ns(run), shares)
+
+
+def _cost(before: _Taken, run: CellRun, weight: float) -> LossCost:
     assert run.lost is not None
-    failed = _failed(run) - _failed(clean)
-    is_whole = failed == 0 and run.failure is None and run.samples.height == clean.samples.height
-    connecting = connecting_ns(run) - connecting_ns(clean)
-    total = exchanges_ns(run) - exchanges_ns(clean) + connecting if is_whole else None
+    now = _Taken.of(run)
+    failed = now.failed - before.failed
+    is_whole = failed == 0 and run.failure is None and now.exchanges == before.exchanges
+    connecting = now.connecting_ns - before.connecting_ns
+    total = now.exchanges_ns - before.exchanges_ns + connecting if is_whole else None
     total = 0.0 if total is not None and abs(total) < NOTHING_NS else total
-    shared = connecting if total and shared_connections(clean) else 0.0
+    shared = connecting if total and before.shares_connections else 0.0
     return LossCost(run, *run.lost, total, shared, failed, weight)
-
-
-def _failed(run: CellRun) -> int:
-    return int((run.samples["outcome"] != "ok").sum())

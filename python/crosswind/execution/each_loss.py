@@ -21,7 +21,7 @@ EACH_LOSS = "each_loss"
 
 
 class EachLoss:
-    """Adds to a run's plan what each of its packets' loss takes."""
+    """Adds a repetition to a run's plan for each packet to lose."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -143,7 +143,7 @@ def lost_of(stored: Sequence[Any] | None) -> LostPacket | None:
 
 
 class Block(NamedTuple):
-    """What tells a repetition from the others of its cell. Attributes: as of `PlannedCell`."""
+    """A repetition's identity within its cell. Attributes: as in `PlannedCell`."""
 
     repetition: int
     block: int
@@ -228,7 +228,7 @@ def kinds_of(plan: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
 
 
 def repetition_of(kind: PlannedCell, key: str, order: int, block: Block) -> PlannedCell:
-    """Another repetition of a cell. Args: kind: a repetition that loses no packet by design."""
+    """Another repetition of a cell. Args: kind: one without a lost packet."""
     own = {name: value for name, value in (("id", key), ("seed", block.seed)) if name in kind.parameters}
     parameters = {**kind.parameters, **own}
     if block.lost is not None:

@@ -1,1 +1,1 @@
-"""Each loss: what losing one packet costs, for each packet of a cell."""
+"""Each loss: the cost of losing one packet, for every packet in a cell."""

@@ -23,7 +23,7 @@ from crosswind.findings.judged import Context, Judging
 _HANDSHAKES = {
     "tcp_handshake": "transport_ns", "security_handshake": "security_ns", "upgrade_handshake": "upgrade_ns",
 }  # fmt: skip
-"""Parts of connecting, and their columns of samples."""
+"""Handshakes, with their columns in samples."""
 
 
 class AskedEachLoss(Stored):
@@ -51,6 +51,7 @@ def _each_loss(asked: AskedEachLoss, runs: list[CellRun]) -> EachLoss | None:
     costs = loss_costs(clean, runs)
     if not costs and any(packets.values()):
         return None
+    parts = _parts(clean)
     exchanges, connections = clean.samples.height, shared_connections(clean)
     result = EachLoss(
         cell=clean.cell,
@@ -59,8 +60,8 @@ def _each_loss(asked: AskedEachLoss, runs: list[CellRun]) -> EachLoss | None:
         connections=connections,
         clean_ns=exchanges_ns(clean) + (0.0 if connections else connecting_ns(clean)),
         packets=packets,
-        losses=[_loss(cost, _parts(clean)) for cost in costs],
-        slope_ns=slope_ns(clean, runs),
+        losses=[_loss(cost, parts) for cost in costs],
+        slope_ns=slope_ns(clean, costs),
         slope_failed=sum(cost.weight * cost.failed for cost in costs) / max(exchanges, 1),
         slope_connect_ns=sum(cost.weight * cost.connect_ns for cost in costs) / max(connections, 1),
         of_one_seed=_of_one_seed(clean),

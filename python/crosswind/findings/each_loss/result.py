@@ -1,4 +1,4 @@
-"""What the loss of each packet costs, as a result has it."""
+"""Results: the cost of each packet's loss."""
 
 from typing import Literal
 

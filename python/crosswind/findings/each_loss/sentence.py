@@ -102,7 +102,7 @@ def _cause_text(cause: str | None, losses: Sequence[PacketLoss]) -> str:
 
 
 def rows_of(losses: Sequence[PacketLoss]) -> Iterator[tuple[list[PacketLoss], str, str]]:
-    """Packets in a row with the same cost and cause: they, their places from 1, and the cost."""
+    """Consecutive packets with the same cost and cause, their range counted from 1, and the cost."""
     alike = groupby(losses, key=lambda loss: (loss.direction, loss.cause, loss.failed, cost_text(loss)))
     for (_, _, _, cost), group in alike:
         members = list(group)

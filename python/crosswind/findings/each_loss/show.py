@@ -82,8 +82,12 @@ def slope_table(found: list[EachLoss]) -> Table:
     return Table("What loss adds", columns, rows, footnotes=[_OF_MEANS])
 
 
+def _found(result: Result) -> list[EachLoss]:
+    return list(result.of(EachLoss))
+
+
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
-    found = list(result.of(EachLoss))
+    found = _found(result)
     if not found:
         return
     charts = [chart for each in found for chart in _charts(each, has_charts)]
@@ -113,7 +117,7 @@ def _are_few(found: Sequence[EachLoss]) -> bool:
 
 def _slopes(result: Result) -> list[str]:
     """What loss adds in each cell; among many, where most and least."""
-    found = list(result.of(EachLoss))
+    found = _found(result)
     if _are_few(found):
         return [slope_sentence(each) for each in found]
     known = sorted((each for each in found if each.slope_ns is not None), key=lambda each: each.slope_ns or 0)
@@ -125,12 +129,8 @@ def _banners(result: Result) -> Iterator[Sentence]:
 
 
 def _remarks(result: Result) -> Iterator[Sentence]:
-    found = list(result.of(EachLoss))
+    found = _found(result)
     yield from (Sentence(each.sentence) for each in found if _are_few(found))
 
 
-def _answers(result: Result) -> list[EachLoss]:
-    return list(result.of(EachLoss))
-
-
-SHOWING = Showing(_sections, _banners, remarks=_remarks, answers=_answers, conclusion=_slopes)
+SHOWING = Showing(_sections, _banners, remarks=_remarks, answers=_found, conclusion=_slopes)
