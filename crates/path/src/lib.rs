@@ -35,6 +35,7 @@ mod effect;
 mod element;
 mod filter;
 mod group;
+pub mod hold;
 pub mod light_deliveries;
 pub mod link;
 pub mod loss;

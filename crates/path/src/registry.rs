@@ -5,6 +5,7 @@ use crate::group::elements;
 elements! {
     mtu: crate::mtu::MtuSettings,
     loss: crate::loss::LossSettings,
+    hold: crate::hold::HoldSettings,
     duplicate: crate::duplicate::DuplicateSettings,
     corrupt: crate::corrupt::CorruptSettings,
     background: crate::background::BackgroundSettings,

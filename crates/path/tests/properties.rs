@@ -56,6 +56,7 @@ fn configs() -> impl Strategy<Value = DirectionConfig> {
             let mut add = |more: &Value| settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             add(&loss);
             add(&how);
+            add(&json!({"hold": [0, 3, 4], "hold_time_ns": delay_ns / 3 + 1}));
             add(&json!({"duplicate": copies, "corrupt": copies / 2.0}));
             add(&json!({"jitter_ns": (delay_ns as f64 * jitter) as u64}));
             if let Some((rate_bps, queue, discipline, burst)) = link {

@@ -42,6 +42,30 @@ fn transmission_and_flight_add_up() {
 }
 
 #[test]
+fn a_held_packet_is_late_and_those_behind_it_wait_for_it() {
+    let settings = json!({"hold": [3, 1], "hold_time_ns": 1_000_000, "delay_ns": 20_000_000});
+    let config = DirectionConfig::from_object(settings.as_object().unwrap()).unwrap();
+    let mut world = World::new(Direction::from_config(&config, Seed(1)));
+    for sent in [us(0), us(500), us(600), us(2000), us(4000)] {
+        world.send_at(sent, 1250);
+    }
+    let delivered: Vec<_> = std::iter::from_fn(|| world.next_delivery()).collect();
+    assert_eq!(delivered, [us(20_000), us(21_500), us(21_500), us(23_000), us(24_000)]);
+}
+
+#[test]
+fn held_packets_are_named_with_how_long() {
+    for (given, said) in [
+        (json!({"hold": [1]}), "hold is set but hold_time is not"),
+        (json!({"hold_time_ns": 1}), "hold_time is set but hold is not"),
+        (json!({"hold": [1], "hold_time_ns": 0}), "hold_time 0 is less than 1"),
+    ] {
+        let refused = DirectionConfig::from_object(given.as_object().unwrap()).unwrap_err().to_string();
+        assert!(refused.starts_with(said), "{refused}");
+    }
+}
+
+#[test]
 fn an_empty_chain_is_a_wire_of_no_length() {
     let mut world = World::new(Direction::new(vec![]));
     world.send_at(ms(3), 40);

@@ -153,11 +153,11 @@ class CellData:
 
 
 def collect(record: RunRecord) -> list[CellData]:
-    """Every cell's samples for every metric, without repetitions that lose a packet by design."""
+    """Every cell's samples for every metric, without repetitions that disturb a packet by design."""
     cells: dict[int, list[CellRun]] = {}
-    losing: dict[int, list[CellRun]] = {}
+    disturbed: dict[int, list[CellRun]] = {}
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
-        (cells if run.lost is None else losing).setdefault(run.cell, []).append(run)
+        (cells if run.disturbed is None else disturbed).setdefault(run.cell, []).append(run)
     undisturbed = baseline_times(cells)
     at_most = most_of_cells(record)
     return [
@@ -165,7 +165,7 @@ def collect(record: RunRecord) -> list[CellData]:
             cell,
             runs[0].levels,
             runs,
-            read_samples(runs, undisturbed_ns=undisturbed[cell], losing=losing.get(cell, ())),
+            read_samples(runs, undisturbed_ns=undisturbed[cell], disturbed=disturbed.get(cell, ())),
             len(cells),
             undisturbed[cell],
             at_most.get(cell),

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from crosswind.analysis.client_reports import report_of
+from crosswind.analysis.disturbed import disturbances, slope_ns
 from crosswind.analysis.flow_counts import flow_counts
-from crosswind.analysis.losses import loss_costs, slope_ns
 from crosswind.analysis.result import CpuProfile
 from crosswind.cell.record import CellRun
 from crosswind.cell.result import Finished, HostCpuProfile
@@ -32,15 +32,15 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def counters_of(runs: Sequence[CellRun], losing: Sequence[CellRun] = ()) -> pl.DataFrame:
-    """A row for each repetition, in the order given; null is uncounted. Args: losing: those that lose one packet.
+def counters_of(runs: Sequence[CellRun], disturbed: Sequence[CellRun] = ()) -> pl.DataFrame:
+    """A row for each repetition, in the order given; null is uncounted. Args: disturbed: others, by design.
 
     Columns: sent `messages` (null for none), `bytes_*` and `packets_*` on the wire and `payload_*` bytes in each
     direction, both hosts' processor time, a client program's time and messages, and packets' waits in queues. With
     flows beside the workload: bytes delivered while all ran for the workload, for all beside it and for bulk flows;
     that time; and further columns from `flow_counts`. `loss_slope_ns` is that of `slope_ns`.
     """
-    rows = [_row(run) | (_slope(run, losing) if losing else {}) for run in runs]
+    rows = [_row(run) | (_slope(run, disturbed) if disturbed else {}) for run in runs]
     return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.Float64))
 
 
@@ -49,8 +49,8 @@ def messages_of(run: CellRun) -> int:
     return run.samples.height - run.samples["sent_ns"].null_count()
 
 
-def _slope(run: CellRun, losing: Sequence[CellRun]) -> dict[str, float | None]:
-    return {"loss_slope_ns": slope_ns(run, loss_costs(run, losing))}
+def _slope(run: CellRun, disturbed: Sequence[CellRun]) -> dict[str, float | None]:
+    return {"loss_slope_ns": slope_ns(run, disturbances(run, disturbed))}
 
 
 def _row(run: CellRun) -> dict[str, float | None]:

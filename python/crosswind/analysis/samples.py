@@ -34,12 +34,12 @@ def read_samples(
     *,
     undisturbed_ns: float | None,
     metrics: Sequence[Metric] | None = None,
-    losing: Sequence[CellRun] = (),
+    disturbed: Sequence[CellRun] = (),
 ) -> dict[str, Repetitions]:
     """Values for every metric in a cell's repetitions, by the metric's name.
 
     Args: undisturbed_ns: an undelayed round trip, under this name in formulas; None: unknown. metrics: these alone,
-        told by samples alone; None: all. losing: the cell's repetitions that lose one packet by design.
+        told by samples alone; None: all. disturbed: the cell's repetitions with a disturbed packet.
     """
     used = sorted((run for run in runs if not run.samples.is_empty() or run.client_out), key=lambda run: run.repetition)
     if not used:
@@ -51,7 +51,7 @@ def read_samples(
     setup = pl.lit(0) if settings.workload.get("transport") == "udp" else pl.col("connect_ns")
     rows, counted = _numbered([run.samples for run in used]).with_columns(setup_ns=setup), pl.DataFrame()
     if metrics is None:
-        rows, counted = _with_spent(rows, used, settings, undisturbed_ns), counters_of(used, losing)
+        rows, counted = _with_spent(rows, used, settings, undisturbed_ns), counters_of(used, disturbed)
     units: dict[str, Repetitions] = {}
     for of_failed in (False, True):
         exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE and metric.of_failed is of_failed]

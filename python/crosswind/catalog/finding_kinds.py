@@ -10,7 +10,7 @@ FINDING_KINDS = (
     "threshold",
     "question",
     "ladder",
-    "each_loss",
+    "each_packet",
     "published",
     "figure",
     "fit",

@@ -4,15 +4,16 @@ A `RunRecord` holds one `CellRun` per executed repetition. A runner or loader bu
 its origin, so a report renders on any machine.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
 
+from crosswind.catalog.disturbed import Disturbed
 from crosswind.catalog.endpoints import is_virtual
 from crosswind.catalog.path_effect import PathEffect
-from crosswind.catalog.tables import FLOWS, OBJECTS, SAMPLES, SPENT
+from crosswind.catalog.tables import FLOWS, OBJECTS, PACKETS, PIECES, SAMPLES, SPENT
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished
 from crosswind.files.damage import Damage
@@ -42,7 +43,7 @@ class CellRun:
         finished: its result, None after a failure. failure: None after a result.
         attempts: its number; earlier ones missed their fidelity budget.
         exact: whether nothing in it was random, so any repetition would be the same.
-        lost: the one packet that it loses by design: its direction, and its index there; None: none.
+        disturbed: packets that it loses or holds back by design; None: none.
         beside: maximum number of concurrent other cells; None if unknown.
         machine: its machine's name; None for the session's.
         samples: shape of SAMPLES, without flows beside the workload; empty after a failure and for programs.
@@ -50,6 +51,8 @@ class CellRun:
         spent: its exchanges' time breakdown, shape of SPENT; empty if unknown.
         intervals: each flow's packets over time, shape of FLOWS; empty for a workload alone.
         objects: shape of OBJECTS; empty except for pages.
+        packets: of a clean repetition beside disturbed ones, shape of PACKETS; empty for others.
+        pieces: reads its exchanges' intervals, shape of PIECES.
         client_out: a client program's standard output; its end, if long.
     """
 
@@ -64,7 +67,7 @@ class CellRun:
     failure: Failure | None
     attempts: int = 1
     exact: bool = False
-    lost: tuple[str, int] | None = None
+    disturbed: Disturbed | None = None
     beside: int | None = None
     machine: str | None = None
     samples: pl.DataFrame = field(default_factory=lambda: SAMPLES.empty)
@@ -72,6 +75,8 @@ class CellRun:
     spent: pl.DataFrame = field(default_factory=lambda: SPENT.empty)
     intervals: pl.DataFrame = field(default_factory=lambda: FLOWS.empty)
     objects: pl.DataFrame = field(default_factory=lambda: OBJECTS.empty)
+    packets: pl.DataFrame = field(default_factory=lambda: PACKETS.empty)
+    pieces: Callable[[], pl.DataFrame] = field(default=lambda: PIECES.empty, compare=False, repr=False)
     client_out: str = ""
 
     @property

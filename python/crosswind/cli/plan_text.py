@@ -21,7 +21,7 @@ from crosswind.cell.forecast import (
 from crosswind.cli.plan_precision import precision_facts
 from crosswind.cli.planned import PlannedRuns
 from crosswind.cli.text import levels_text, seconds_text, size_text
-from crosswind.execution.each_loss import further_repetitions
+from crosswind.execution.each_packet import disturbances, further_repetitions
 from crosswind.execution.planning import PlanCosts
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
@@ -57,7 +57,9 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
     facts = [("plan", f"{count_of(len(cells), 'cell')}, {_repetitions(planned)}")]
     facts += [("precision", text) for text in precision_facts(study)]
     if further := further_repetitions(study, tuple(planned.checked.values())).total():
-        facts.append(("each loss", f"then one repetition for each packet lost, about {count(further)}"))
+        facts.append(
+            ("each packet", f"then one repetition for each packet {disturbances(study)}, about {count(further)}")
+        )
     facts += [("factor", f"{key} = {', '.join(texts)}") for key, texts in study.factors.items()]
     facts += [("excluded", exclusion.text) for exclusion in study.exclusions]
     facts += [("seed", str(study.seed)), ("checked", checked), *_clocks(planned)]

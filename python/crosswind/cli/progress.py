@@ -146,7 +146,8 @@ class PlainProgress(_Shown):
         """Prints how much more will run."""
         super().plan_grew(added)
         cells = len({planned.cell for planned in added})
-        why = ", each with one packet lost" if any(planned.lost for planned in added) else " for their precision"
+        disturbed = dict.fromkeys(planned.disturbed.text for planned in added if planned.disturbed is not None)
+        why = f", each with {' or '.join(disturbed)}" if disturbed else " for their precision"
         self._print(f"{count_of(len(added), 'more repetition')} of {count_of(cells, 'cell')}{why}")
 
     def precision(self, state: Sequence[CellPrecision]) -> None:

@@ -56,6 +56,9 @@ _VARIANT_OPTIONS = (
     *FURTHER_OPTIONS,
     click.option("--ladder", is_flag=True, help="Run on each rung of a ladder of ever worse networks."),
     click.option("--each-loss", is_flag=True, help="Lose each packet in turn: what its loss costs, exactly."),
+    click.option(
+        "--each-hold", metavar="TIME", help="Hold each packet back in turn, as 1ms: which of them delay the end."
+    ),
     click.option("--quick", is_flag=True, help="Run the study's short variant."),
     click.option("--repetitions", type=click.IntRange(1), help="Repetitions per cell; a study may set fewer."),
     click.option(

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import click
 
-from crosswind.api.each_loss import losing_each
+from crosswind.api.each_packet import disturbing_each
 from crosswind.api.first_look import as_run_here
 from crosswind.api.ladder import over_ladder
 from crosswind.cli.settings import chosen, options, parse_set, picked
@@ -31,7 +31,7 @@ class StudyOptions:
         settings: by dotted key, from their own options. overrides: from `--set` and design options.
         flags: the design keys' names in errors. further: from `--hop`, `--at` and `--beside`.
         ladder: whether it runs on each rung of the ladder of networks.
-        each_loss: whether each packet is lost in turn.
+        each_loss: whether each packet is lost in turn. each_hold: how long each is held back in turn.
         to: a server's HOST[:PORT] for a run over a real network.
         needs_machine: whether only the real clock will do.
     """
@@ -44,6 +44,7 @@ class StudyOptions:
     quick: bool
     ladder: bool
     each_loss: bool
+    each_hold: str | None
     precision: str | None
     to: str | None
     needs_machine: bool
@@ -65,6 +66,7 @@ class StudyOptions:
             given["quick"],
             given["ladder"],
             given["each_loss"],
+            given["each_hold"],
             given["precision"],
             given["to"],
             needs_machine or given["to"] is not None,
@@ -76,7 +78,7 @@ class StudyOptions:
         return any(
             (
                 *(self.settings, self.overrides, self.further),
-                *(self.quick, self.ladder, self.each_loss, self.precision, self.to),
+                *(self.quick, self.ladder, self.each_loss, self.each_hold, self.precision, self.to),
             )
         )
 
@@ -102,10 +104,14 @@ class StudyOptions:
             design, notes = over_ladder(design, clock=self._clock)
             for sentence in notes:
                 click.echo(f"note: {sentence}", err=True)
-        if self.each_loss and server is not None:
-            raise UsageError("--each-loss emulates the path, and --to runs over the one that is there", hint="give one")
-        if self.each_loss:
-            design = losing_each(design, clock=self._clock, repetitions=self.overrides.get("study.repetitions"))
+        if self._disturbs and server is not None:
+            option = "--each-loss" if self.each_loss else "--each-hold"
+            raise UsageError(f"{option} emulates the path, and --to runs over the one that is there", hint="give one")
+        if self._disturbs:
+            repetitions = self.overrides.get("study.repetitions")
+            design = disturbing_each(
+                design, loss=self.each_loss, hold=self.each_hold, clock=self._clock, repetitions=repetitions
+            )
         if server is None:
             return design
         keys = [*self.settings, *self.overrides]
@@ -119,7 +125,11 @@ class StudyOptions:
                 hint="leave out --quick; --messages or --count sets how much",
             )
         study = self._overridden(Study.adhoc(kind, self.settings, flags=options()), {})
-        return study if self.each_loss else with_own_question(study)
+        return study if self._disturbs else with_own_question(study)
+
+    @property
+    def _disturbs(self) -> bool:
+        return self.each_loss or self.each_hold is not None
 
     def _of_file(self, name: str) -> Study:
         study = load_study(name, kinds=WORKLOAD_KINDS)

@@ -12,7 +12,7 @@ from crosswind.cell.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.errors import StudyError
 from crosswind.execution.carried import read_carried, too_fast
 from crosswind.execution.durations import read_durations
-from crosswind.execution.each_loss import EACH_LOSS, further_repetitions
+from crosswind.execution.each_packet import EACH_PACKET, cells_of, further_repetitions
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -72,8 +72,8 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
     Args:   profile: whether the command line asks for profiles.
     Raises: StudyError with the requesting place.
     """
-    if study.precisions and study.findings[EACH_LOSS]:
-        place = study.findings[EACH_LOSS][0].place
+    if study.precisions and study.findings[EACH_PACKET]:
+        place = study.findings[EACH_PACKET][0].place
         message = "a precision is set beside it, and it sets how often a cell runs: once for each packet"
         raise study.origin.error(study.document, place, message, "leave out --precision, or [[precision]]")
     virtual = [cell.cell for cell in checked if cell.is_virtual]
@@ -118,7 +118,13 @@ def planned_cells(
     for text in warnings_of(checked, here=here):
         remark(text)
     by_cell = {cell.cell.index: cell for cell in checked}
-    return tuple(_planned(item, by_cell[item.cell.index], asked) for item in runs_of(Plan.of(study), checked))
+    of_each_packet = cells_of(study, checked)
+    return tuple(
+        _planned(
+            item, by_cell[item.cell.index], asked | {"packets": options.packets or item.cell.index in of_each_packet}
+        )
+        for item in runs_of(Plan.of(study), checked)
+    )
 
 
 def runs_of(plan: Plan, checked: Sequence[CheckedCell]) -> tuple[PlanItem, ...]:

@@ -17,7 +17,7 @@ from crosswind.cell.token import use_token
 from crosswind.errors import CrosswindError
 from crosswind.execution.carried import ForwardingLimit, learn_carried
 from crosswind.execution.durations import Taken, learn
-from crosswind.execution.each_loss import EachLoss
+from crosswind.execution.each_packet import EachPacket
 from crosswind.execution.growth import AdaptiveRepetitions, Growth, StoppingRules
 from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
@@ -161,9 +161,9 @@ def execute(
 
 def _growth(store: Store, rules: StoppingRules | None) -> Growth | None:
     """What adds repetitions to a run's plan, if anything does."""
-    each_loss = EachLoss(store)
-    if each_loss:
-        return each_loss
+    each_packet = EachPacket(store)
+    if each_packet:
+        return each_packet
     rule = rules.rule_of(store.manifest) if rules is not None else None
     return None if rule is None else AdaptiveRepetitions(store, rule, seed=(store.manifest.precision or {})["seed"])
 

@@ -73,21 +73,24 @@ def estimates_frame(result: Result) -> pl.DataFrame:
 def samples_frame(record: RunRecord, *, metrics: bool = False) -> pl.DataFrame:
     """Every sample of a run: a column for each factor, cell, repetition, block, clock, and the samples table's.
 
-    Where repetitions lose a packet by design, `lost_packet` names it, as "forward 3"; null where none is lost.
+    Where repetitions lose or hold a packet by design, `lost_packet` or `held_packet` names it, as "forward 3".
 
     Args: metrics: with a column for each metric computable per sample, in the metric's unit.
     """
     factors = list(dict.fromkeys(key for run in record.cells for key in run.levels))
-    loses_packets = any(run.lost is not None for run in record.cells)
+    disturbed = [run.disturbed for run in record.cells if run.disturbed is not None]
+    words = {"lost_packet": "lost", "held_packet": "held"}
+    of_packets = [name for name, word in words.items() if any(one.word == word for one in disturbed)]
     frames = []
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
         head = [pl.lit(run.levels.get(key), dtype=pl.String).alias(key) for key in factors]
         numbers = {"cell": run.cell, "repetition": run.repetition, "block": run.block}
         head += [pl.lit(number).cast(pl.Int64).alias(name) for name, number in numbers.items()]
         head.append(pl.lit(run.clock).alias("clock"))
-        if loses_packets:
-            lost = None if run.lost is None else f"{run.lost[0]} {run.lost[1]}"
-            head.append(pl.lit(lost, dtype=pl.String).alias("lost_packet"))
+        for name in of_packets:
+            one = run.disturbed
+            said = str(one) if one is not None and one.word == words[name] else None
+            head.append(pl.lit(said, dtype=pl.String).alias(name))
         frames.append(run.samples.select(*head, pl.all()))
     whole_frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
     return _with_metrics(record, whole_frame) if metrics and frames else whole_frame

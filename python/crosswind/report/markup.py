@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from crosswind.report.charts.description import description
 from crosswind.report.charts.style import Specification
-from crosswind.report.page import Chart, Element, Page, Panels, Picture, Section, Sentence, Tone
+from crosswind.report.page import Chart, Element, Page, Panels, Picture, Section, Sentence, Tone, link_name
 from crosswind.report.tables.table import Column, ColumnKind, Shown, Table
 from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.text.visible import visible
@@ -80,11 +80,19 @@ class Markup:
             *(self._panels(panels, section) for panels in section.charts),
             f'<p class="foot">{escaped(section.caption)}</p>' if section.caption else "",
             *(self._table_or_fold(table, section) for table in tables),
+            *(self._detail(detail) for detail in section.details),
         ]
         kind = ""
         if section.sentences:
             kind = "question decided" if section.sentences[0].tone in (Tone.GOOD, Tone.BAD) else "question"
         return self._section(section.title, "".join(parts), folded=section.folded, kind=kind)
+
+    def _detail(self, section: Section) -> str:
+        """A section within another. Its place is inside of what is folded: a link to it unfolds it."""
+        said = "".join(_sentence(sentence) for sentence in section.sentences)
+        charts = "".join(self._panels(panels, section) for panels in section.charts)
+        tables = "".join(self._table_or_fold(table, section) for table in section.tables)
+        return _fold(section.title, f'<div id="{link_name(section.title)}">{said}{charts}{tables}</div>')
 
     def _notes(self, notes: Sequence[str]) -> str:
         items = "".join(f"<li>{_with_code(escaped(note))}</li>" for note in notes)
@@ -104,7 +112,7 @@ class Markup:
 
     def _section(self, title: str, content: str, *, folded: bool = False, kind: str = "") -> str:
         """A section in the contents. Args: folded: whether it opens with a click on its title."""
-        place = name = re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
+        place = name = link_name(title)
         while place in self._sections or place in _OTHER_PLACES:
             place = f"{name}-{len(self._sections)}"
         self._sections[place] = title

@@ -8,6 +8,7 @@ Page -> Sentence, Term, Table
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -79,6 +80,7 @@ class Section:
 
     Attributes:
         charts: one or several kinds. folded: whether the section opens with a click. note: a remark.
+        details: further ones below, each opening with a click, or with a link to its place; in HTML alone.
     """
 
     title: str
@@ -89,11 +91,17 @@ class Section:
     folded: bool = False
     note: str = ""
     place: SectionPlace = SectionPlace.BEFORE_METRICS
+    details: Sequence["Section"] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether it has neither a chart nor a table nor a sentence."""
         return not (self.tables or self.sentences or any(panels.charts for panels in self.charts))
+
+
+def link_name(title: str) -> str:
+    """A section's place in links."""
+    return re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
     {"cell": 3, "levels": ..., "parameters": ..., ...}                       a cell, before its first repetition
     {"repetition": 0, "block": 0, "seed": 17, "cells": [3, 1, 2]}            repetition 0 of these cells, in this order
-    {"repetition": 1, ..., "cells": [3], "lost": ["forward", 0]}             losing the first packet to the server
+    {"repetition": 1, ..., "cells": [3], "disturbed": {"packets": [["forward", 0]]}}   losing a packet
 
 A plan with a million repetitions takes five megabytes.
 """
@@ -18,6 +18,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple, Self, overload
 
+from crosswind.catalog.disturbed import Disturbed
 from crosswind.catalog.endpoints import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.errors import StoreError
@@ -31,10 +32,7 @@ from crosswind.study.identity import repetition_key
 PLAN = "plan.jsonl"
 _KEY = re.compile(r"[\w-]+")
 """A directory's name."""
-_OF_A_REPETITION = ("key", "order", "repetition", "block", "seed", "lost")
-
-LostPacket = tuple[str, int]
-"""A packet that a repetition loses: its direction, and its index there, from 0."""
+_OF_A_REPETITION = ("key", "order", "repetition", "block", "seed", "disturbed")
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class PlannedCell:
         expected_load: processors kept busy, by forecast.
         undelayed: whether processors and not the path decide its exchanges' times: it runs alone.
         exact: whether nothing in it is random, so one repetition stands for all.
-        lost: the one packet that this repetition loses, by design; None: none.
+        disturbed: packets that this repetition loses or holds back, by design; None: none.
     """
 
     key: str
@@ -68,7 +66,7 @@ class PlannedCell:
     expected_load: float
     exact: bool = False
     undelayed: bool = False
-    lost: LostPacket | None = None
+    disturbed: Disturbed | None = None
 
     @property
     def backend(self) -> str:
@@ -120,26 +118,22 @@ class PlannedCell:
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)} | {"effect": asdict(self.effect)}
-        if self.lost is None:
-            del plain["lost"]
-        return plain
+        return _with_disturbed(plain, self.disturbed)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Reads the stored form. Raises: KeyError for a missing key."""
-        read = {"effect": PathEffect.from_stored(data["effect"]), "lost": lost_of(data.get("lost"))}
+        read = {"effect": PathEffect.from_stored(data["effect"]), "disturbed": Disturbed.of(data.get("disturbed"))}
         return cls(**{name: data[name] for name in _FIELDS if name not in read} | read)
 
 
 _FIELDS = tuple(field.name for field in fields(PlannedCell))
 
 
-def lost_of(stored: Sequence[Any] | None) -> LostPacket | None:
-    """Reads a lost packet's stored form. Raises: ValueError."""
-    if stored is None:
-        return None
-    direction, index = stored
-    return str(direction), int(index)
+def _with_disturbed(data: dict[str, Any], disturbed: Disturbed | None) -> dict[str, Any]:
+    """A stored form, without the key where nothing is disturbed."""
+    del data["disturbed"]
+    return data if disturbed is None else {**data, "disturbed": disturbed.as_json()}
 
 
 class Block(NamedTuple):
@@ -148,7 +142,7 @@ class Block(NamedTuple):
     repetition: int
     block: int
     seed: int
-    lost: LostPacket | None = None
+    disturbed: Disturbed | None = None
 
 
 _NO_REPETITION = {"key": "", "order": 0, **Block(0, 0, 0)._asdict()}
@@ -215,7 +209,7 @@ class StoredPlan(Sequence[PlannedCell]):
         keys = data.get("keys") or [repetition_key(cell, repetition) for cell in cells]
         if odd := [key for key in keys if not _KEY.fullmatch(key)]:
             raise ValueError(f"{odd[0][:40]!r} is no key of a repetition")
-        block = Block(repetition, data["block"], data["seed"], lost_of(data.get("lost")))
+        block = Block(repetition, data["block"], data["seed"], Disturbed.of(data.get("disturbed")))
         self._own += [(self._kind[cell], block) for cell, _ in zip(cells, keys, strict=True)]
         self.cells += cells
         self.keys += keys
@@ -228,21 +222,24 @@ def kinds_of(plan: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
 
 
 def repetition_of(kind: PlannedCell, key: str, order: int, block: Block) -> PlannedCell:
-    """Another repetition of a cell. Args: kind: one without a lost packet."""
+    """Another repetition of a cell. Args: kind: one without a disturbed packet."""
     own = {name: value for name, value in (("id", key), ("seed", block.seed)) if name in kind.parameters}
     parameters = {**kind.parameters, **own}
-    if block.lost is not None:
-        parameters["path"] = _losing(kind.parameters["path"], block.lost)
+    if block.disturbed is not None:
+        parameters["path"] = _disturbing(kind.parameters["path"], block.disturbed)
+        if "output" in parameters:
+            # The clean repetition's packets name those of all.
+            parameters["output"] = {**parameters["output"], "packets": False}
     # Faster than `replace`: a plan may have a million.
     return PlannedCell(**{**vars(kind), "key": key, "order": order, **block._asdict(), "parameters": parameters})
 
 
-def _losing(path: Mapping[str, Any], lost: LostPacket) -> dict[str, Any]:
-    """A path that loses one packet, in its first hop."""
-    direction, index = lost
+def _disturbing(path: Mapping[str, Any], disturbed: Disturbed) -> dict[str, Any]:
+    """A path that loses packets, or holds them back, in its first hop."""
     if hops := path.get("hops"):
-        return {**path, "hops": [_losing(hops[0], lost), *hops[1:]]}
-    return {**path, direction: {**path.get(direction, {}), "lose": [index]}}
+        return {**path, "hops": [_disturbing(hops[0], disturbed), *hops[1:]]}
+    settings = disturbed.settings
+    return {**path, **{direction: {**path.get(direction, {}), **own} for direction, own in settings.items()}}
 
 
 def _lines(plan: Iterable[PlannedCell], known: Iterable[PlannedCell] = ()) -> Iterator[bytes]:
@@ -268,14 +265,13 @@ def _lines(plan: Iterable[PlannedCell], known: Iterable[PlannedCell] = ()) -> It
 
 
 def _block(planned: PlannedCell) -> Block:
-    return Block(planned.repetition, planned.block, planned.seed, planned.lost)
+    return Block(planned.repetition, planned.block, planned.seed, planned.disturbed)
 
 
 def _line_of(group: Sequence[PlannedCell]) -> bytes:
     block = _block(group[0])
-    data = {**block._asdict(), "cells": [planned.cell for planned in group]}
-    if block.lost is None:
-        del data["lost"]
+    plain = {**block._asdict(), "cells": [planned.cell for planned in group]}
+    data = _with_disturbed(plain, block.disturbed)
     keys = [planned.key for planned in group]
     if keys != [repetition_key(planned.cell, block.repetition) for planned in group]:
         data["keys"] = keys

@@ -1,10 +1,11 @@
 """A run for analysis: every repetition with a result, and its tables."""
 
 from collections.abc import Container, Iterator, Sequence
+from functools import partial
 
 import polars as pl
 
-from crosswind.catalog.tables import CONNECTION_PIECES, CONNECTIONS, FLOWS, OBJECTS, PACKETS, SAMPLES, SPENT
+from crosswind.catalog.tables import CONNECTION_PIECES, CONNECTIONS, FLOWS, OBJECTS, PACKETS, PIECES, SAMPLES, SPENT
 from crosswind.cell.record import OF_REPETITION, PROBES, CellRun, LargeRun, RunPart, RunRecord
 from crosswind.files.damage import Damage
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
@@ -139,7 +140,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         failure=result.failure,
         attempts=result.attempt,
         exact=planned.exact and result.finished is not None and result.finished.virtual_time,
-        lost=planned.lost,
+        disturbed=planned.disturbed,
         beside=result.beside,
         machine=result.machine,
         samples=samples,
@@ -147,8 +148,16 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         intervals=store.table(result, FLOWS) if whole else FLOWS.empty,
         spent=_spent(store, result, samples) if whole else SPENT.empty,
         objects=store.table(result, OBJECTS) if whole else OBJECTS.empty,
+        packets=store.table(result, PACKETS) if whole and _has_disturbed(store, result) else PACKETS.empty,
+        pieces=partial(store.table, result, PIECES),
         client_out=_end_of_text(store.file(result, _OUTPUT), result.files.get(_OUTPUT)) if whole else "",
     )
+
+
+def _has_disturbed(store: Store, result: RepetitionResult) -> bool:
+    """Whether it is clean and others of its cell are disturbed."""
+    designs = store.manifest.presentation["asked"].get("each_packet", ())
+    return result.planned.disturbed is None and any(result.planned.cell in each["cells"] for each in designs)
 
 
 def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.DataFrame:

@@ -47,7 +47,7 @@ from crosswind.study.toml_text import Location, write_toml
 from crosswind.text.units import shown
 
 _MEASURING_TABLES = (
-    "path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget", "each_loss",
+    "path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget", "each_packet",
 )  # fmt: skip
 
 

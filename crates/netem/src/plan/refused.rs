@@ -107,6 +107,7 @@ pub fn different_keys(base: &DirectionConfig, config: &DirectionConfig) -> Vec<S
 fn reason(key: &str) -> &'static str {
     match key {
         "lose" | "lose_every" | "loss_sequence" => "it loses packets by chance alone",
+        "hold" | "hold_time_ns" => "it delays packets by chance alone",
         "loss_bad_ns" | "loss_good_ns" => "its bursts are counted in packets, not in time",
         "bit_error_rate" => "its losses do not depend on a packet's size",
         "jitter_correlation" => "its correlation is a moving average, which changes the distribution",

@@ -17,12 +17,12 @@ _THRESHOLDS = ("packet_threshold", "time_threshold")
 _RECOVERIES = tuple(part for part in AFTER_LOSS if part != "datagram_loss")
 
 
-def exchange_sentence(exchange: Explained) -> str:
-    """One sentence on why an exchange took as long as it did."""
+def exchange_sentence(exchange: Explained, usually: str = "the median of its repetition") -> str:
+    """One sentence on why an exchange took as long as it did. Args: usually: what its `usual_ns` is."""
     place = f"{levels(exchange.levels)}: " if exchange.levels else ""
     took = quantity(exchange.whole_ns, "ns")
     usual = quantity(exchange.usual_ns, "ns")
-    instead = "" if took == usual else f" instead of {usual}, the median of its repetition"
+    instead = "" if took == usual else f" instead of {usual}, {usually}"
     reasons = [*_round_trips(exchange), *_reasons(exchange)]
     because = f": {'; '.join(reasons)}" if reasons else ", which is what the path takes"
     return sentence(f"{place}exchange {exchange.exchange} took {took}{instead}{because}")

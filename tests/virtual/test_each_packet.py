@@ -18,7 +18,7 @@ ECHO = ("run", "echo", "--delay", "20ms", "--messages", "10", "--each-loss")
 
 
 def costs(each: dict[str, Any], direction: str) -> list[int]:
-    losses = [loss for loss in each["losses"] if loss["direction"] == direction]
+    losses = [loss for loss in each["costs"] if loss["direction"] == direction]
     assert [loss["index"] for loss in losses] == list(range(each["packets"][direction]))
     return [round(loss["cost_ns"] / 1e6) for loss in losses]
 
@@ -31,15 +31,16 @@ def test_the_loss_of_each_packet_of_an_upload_costs_what_it_did_by_hand(
     words = ("run", "transfer", "--direction", "upload", "--size", "10kB", "--delay", "25ms", "--each-loss")
     ran = crosswind(*words, "--transport", ",".join(UPLOADS), "--json")
     assert ran.status == 0, ran.err
-    for each, (clean, to_server, to_client) in zip(ran.json["each_loss"], UPLOADS.values(), strict=True):
+    for each, (clean, to_server, to_client) in zip(ran.json["each_packet"], UPLOADS.values(), strict=True):
         assert round(each["clean_ns"] / 1e6) == clean
         for direction, expected in (("forward", to_server), ("reverse", to_client)):
             measured = costs(each, direction)
             assert measured[: len(expected)] == expected
             assert not any(measured[len(expected) :])
-        assert each["slope_ns"] == sum(loss["cost_ns"] for loss in each["losses"])
-    tcp = ran.json["each_loss"][0]
-    causes = {loss["cause"] for loss in tcp["losses"] if loss["cost_ns"]}
+        assert each["slope_ns"] == sum(loss["cost_ns"] for loss in each["costs"])
+        assert each["curve"]["pairs"] == 64
+    tcp = ran.json["each_packet"][0]
+    causes = {loss["cause"] for loss in tcp["costs"] if loss["cost_ns"]}
     assert causes == {"syn_timer", "fast_recovery"}
     # Repetitions that lose a packet by design are in no estimate.
     assert [cell["repetitions"] for cell in ran.json["cells"]] == [1, 1, 1]
@@ -49,7 +50,7 @@ def test_messages_on_one_connection_cost_a_timer_each_and_connecting_stands_apar
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     requires_kernel()
-    (each,) = Cli(tmp_path, capfd)(*ECHO, "--transport", "tcp", "--json").json["each_loss"]
+    (each,) = Cli(tmp_path, capfd)(*ECHO, "--transport", "tcp", "--json").json["each_packet"]
     in_ms = costs(each, "forward") + costs(each, "reverse")
     assert (len(in_ms), in_ms.count(0), in_ms.count(244) + in_ms.count(248)) == (31, 9, 20)
     assert each["of_one_seed"] is None
@@ -64,17 +65,30 @@ def test_a_lost_datagram_is_a_lost_exchange_and_a_sample_of_the_packets_says_so(
 ) -> None:
     requires_kernel()
     crosswind = Cli(tmp_path, capfd)
-    (each,) = crosswind(*ECHO, "--transport", "udp", "--json").json["each_loss"]
+    (each,) = crosswind(*ECHO, "--transport", "udp", "--json").json["each_packet"]
     assert (each["packets"], each["slope_ns"]) == ({"forward": 10, "reverse": 10}, None)
-    assert {(loss["cost_ns"], loss["failed"]) for loss in each["losses"]} == {(None, 1)}
+    assert {(loss["cost_ns"], loss["failed"]) for loss in each["costs"]} == {(None, 1)}
     # A message or its answer: 2 % of exchanges for each 1 % of loss.
     assert each["slope_failed"] == 2
-    (each,) = crosswind(*ECHO, "--transport", "tcp", "--jitter", "1ms", "--json").json["each_loss"]
+    (each,) = crosswind(*ECHO, "--transport", "tcp", "--jitter", "1ms", "--json").json["each_packet"]
     assert each["of_one_seed"] == "packets are delayed at random"
     study = tmp_path / "some.toml"
     study.write_text(
         '[host]\nclock = "virtual"\n[workload]\nkind = "echo"\ntransport = "tcp"\nmessages = 10\n'
-        "[[each_loss]]\nmost = 8\n"
+        "[[each_packet]]\nmost = 8\n"
     )
     ran = crosswind("run", str(study))
-    assert "tried of" in ran.out
+    assert "packets, 8 were tried: " in ran.out or "packets, 9 were tried: " in ran.out
+
+
+def test_packets_that_delay_the_end_are_those_that_something_waits_for(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    requires_kernel()
+    words = ("run", "connect", "--delay", "20ms", "--count", "1", "--each-hold", "1ms")
+    (each,) = Cli(tmp_path, capfd)(*words, "--transport", "tcp", "--json").json["each_packet"]
+    # The SYN and its answer delay the connection by as much. Its ACK and the FINs delay nobody.
+    held = {direction: costs(each, direction) for direction in ("forward", "reverse")}
+    assert held["forward"][0] == held["reverse"][0] == 1
+    assert not any(held["forward"][1:] + held["reverse"][1:])
+    assert (each["hold_ns"], each["slope_ns"], each["curve"]) == (1_000_000, None, None)

@@ -1,1 +1,0 @@
-"""Each loss: the cost of losing one packet, for every packet in a cell."""

@@ -1,0 +1,1 @@
+"""What each packet's loss or delay costs."""

@@ -1,0 +1,182 @@
+"""What each packet costs, lost or held back, in sentences."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from crosswind.catalog import catalog
+from crosswind.findings.each_packet.result import EachPacket, PacketCost
+from crosswind.report.text.format import count, count_of, exact_number, named_levels, percent, scale_of
+
+WAYS = {"forward": "to the server", "reverse": "to the client"}
+SLOPE_AT = 0.001
+"""The loss rate in a sentence about the slope."""
+_MOST_CAUSES = 3
+_MOST_OF_IT = 0.5
+_DIGITS = 4
+
+
+def each_packet_sentence(each: EachPacket) -> str:
+    """How many packets cost nothing, and what the others cost: by cause where they are lost, else by how much."""
+    name = named_levels(each.levels)
+    if not each.count:
+        return f"{name or 'This cell'}: no packet is sent, so none can be {'lost' if each.hold_ns is None else 'held'}."
+    total = count_of(each.count, "packet")
+    which = total if len(each.costs) == each.count else f"{total}, {count(len(each.costs))} were tried:"
+    begun = f"{f'{name}: of' if name else 'Of'} {which}"
+    seed = f" These are costs of one seed: {each.of_one_seed}." if each.of_one_seed else ""
+    said = _lost_text(each) if each.hold_ns is None else _held_text(each, each.hold_ns)
+    return f"{begun}{'' if which.endswith(':') else ','} {'; '.join(said)}.{seed}"
+
+
+def _lost_text(each: EachPacket) -> list[str]:
+    free = sum(cost.cost_ns == 0 for cost in each.costs)
+    failed = sum(cost.cost_ns is None for cost in each.costs)
+    said = [f"{count(free) if free else 'none'} can be lost at no cost"]
+    causes = by_cause(each.costs)
+    said += [_cause_text(cause, losses) for cause, losses in causes[:_MOST_CAUSES]]
+    if rest := sum(len(losses) for _, losses in causes[_MOST_CAUSES:]):
+        said.append(f"other causes add less ({count_of(rest, 'packet')})")
+    if failed:
+        said.append(f"an exchange fails without one of {count_of(failed, 'packet')}")
+    return said
+
+
+def _held_text(each: EachPacket, hold_ns: int) -> list[str]:
+    """The packets by how much they delay the exchanges."""
+    effects = [effect_of(cost, hold_ns) for cost in each.costs]
+    number = {effect: effects.count(effect) for effect in HELD}
+    held = time_text(hold_ns)
+    said = [f"{count(number['as long']) if number['as long'] else 'none'} held back by {held} delay the end as long"]
+    most = max((cost.cost_ns or 0.0 for cost in each.costs), default=0.0)
+    if number["longer"]:
+        said.append(f"{count(number['longer'])} delay it longer, up to {time_text(most)}")
+    if number["less"]:
+        said.append(f"{count(number['less'])} less")
+    if number["not"]:
+        said.append(f"{count(number['not'])} do not delay it")
+    if number["earlier"]:
+        said.append(f"{count(number['earlier'])} bring it forward")
+    if number["fails"]:
+        said.append(f"{count(number['fails'])} make an exchange fail")
+    return said
+
+
+HELD = ("as long", "longer", "less", "not", "earlier", "fails")
+"""How a packet held back may delay the exchanges."""
+_SAME = 0.01
+"""Relative to the hold."""
+
+
+def effect_of(cost: PacketCost, hold_ns: int) -> str:
+    """One of `HELD`."""
+    if cost.cost_ns is None:
+        return "fails"
+    if not cost.cost_ns:
+        return "not"
+    if cost.cost_ns < 0:
+        return "earlier"
+    if abs(cost.cost_ns - hold_ns) <= _SAME * hold_ns:
+        return "as long"
+    return "longer" if cost.cost_ns > hold_ns else "less"
+
+
+def slope_sentence(each: EachPacket) -> str:
+    """What 0.1 % loss adds to the mean, mostly by which cause; or the failing share."""
+    name = named_levels(each.levels)
+    if not each.count or each.hold_ns is not None:
+        return each.sentence
+    begun = f"{name}: each" if name else "Each"
+    if each.slope_ns is None:
+        return f"{begun} 0.1 % of loss makes {slope_text(each).removesuffix(' fail')} of exchanges fail."
+    text = f"{begun} 0.1 % of loss adds {slope_text(each)} to the mean of {time_text(each.mean_ns)}"
+    most = most_text(each)
+    text = f"{text}, {most.replace(' %', ' % of it', 1)}" if most else text
+    if each.slope_connect_ns:
+        text = f"{text}, and {time_text(SLOPE_AT * each.slope_connect_ns)} to setting up a connection"
+    return f"{text}."
+
+
+def slope_text(each: EachPacket) -> str:
+    """What 0.1 % loss adds, as "2.469 ms", or "0.2 % fail"."""
+    if each.slope_ns is None:
+        return f"{exact_number(float(f'{100 * SLOPE_AT * each.slope_failed:.{_DIGITS}g}'))} % fail"
+    return time_text(SLOPE_AT * each.slope_ns) if each.slope_ns else "0"
+
+
+def most_text(each: EachPacket) -> str:
+    """The main cause, as "84.5 % by the SYN timer"; empty without one."""
+    by: dict[str | None, float] = {}
+    for loss in each.costs:
+        by[loss.cause] = by.get(loss.cause, 0.0) + (loss.cost_ns or 0.0) - loss.connect_ns
+    total = sum(by.values())
+    if total <= 0:
+        return ""
+    cause = max(by, key=lambda name: by[name])
+    # Where others save time, one may add more than all together.
+    share = min(by[cause] / total, 1.0)
+    return f"{percent(share)} by {cause_noun(cause)}" if share >= _MOST_OF_IT else ""
+
+
+def by_cause(losses: Sequence[PacketCost]) -> list[tuple[str | None, list[PacketCost]]]:
+    """Costly losses by cause, the costliest cause first."""
+    groups: dict[str | None, list[PacketCost]] = {}
+    for loss in losses:
+        if loss.cost_ns:
+            groups.setdefault(loss.cause, []).append(loss)
+    return sorted(groups.items(), key=lambda group: -sum(loss.cost_ns or 0 for loss in group[1]))
+
+
+def time_text(time_ns: float) -> str:
+    """A time with its unit, to four digits."""
+    rounded = float(f"{time_ns:.{_DIGITS}g}")
+    divisor, unit = scale_of([rounded], "ns")
+    return f"{exact_number(rounded, divisor)} {unit}"
+
+
+def cause_noun(cause: str | None) -> str:
+    """A cause in words."""
+    return "an unknown cause" if cause is None else catalog().parts[cause].noun
+
+
+def timeline_title(cost: PacketCost) -> str:
+    """The heading of the exchange that a packet delays most."""
+    return f"Timeline of {cost.key}: packet {cost.index + 1} {WAYS[cost.direction]}, {cost_text(cost)}"
+
+
+def _cause_text(cause: str | None, losses: Sequence[PacketCost]) -> str:
+    """As "fast recovery adds 50 ms to 66 ms (7 packets)"."""
+    costs = sorted(loss.cost_ns or 0 for loss in losses)
+    low, high = time_text(costs[0]), time_text(costs[-1])
+    amount = high if low == high else f"{low} to {high}"
+    return f"{cause_noun(cause)} adds {amount} ({count_of(len(losses), 'packet')})"
+
+
+def rows_of(losses: Sequence[PacketCost]) -> Iterator[tuple[list[PacketCost], str, str]]:
+    """Consecutive packets with the same cost and cause, their range counted from 1, and the cost."""
+    alike = groupby(losses, key=lambda loss: (loss.direction, loss.cause, loss.failed, cost_text(loss)))
+    for (_, _, _, cost), group in alike:
+        members = list(group)
+        first, last = members[0].index + 1, members[-1].index + 1
+        yield members, f"{first}" if first == last else f"{first} to {last}", cost
+
+
+def cost_text(loss: PacketCost) -> str:
+    """A loss's cost in a table."""
+    if loss.cost_ns is None:
+        return f"{count_of(loss.failed, 'exchange')} failed" if loss.failed else "no result"
+    return time_text(loss.cost_ns) if loss.cost_ns else "0"
+
+
+def curve_sentence(each: EachPacket) -> list[str]:
+    """Up to which rate of loss the numbers hold; nothing without a curve."""
+    curve = each.curve
+    if curve is None or not curve.points:
+        return []
+    name = named_levels(each.levels)
+    tried = f", from {count(curve.pairs)} of {count(curve.all_pairs)} pairs of packets" if curve.pairs else ""
+    if curve.pairs == curve.all_pairs:
+        tried = f", from all {count(curve.pairs)} pairs of packets"
+    said = f"up to {percent(curve.line_to)} of loss one number tells what it adds, within a tenth"
+    if curve.points[-1].rate > curve.line_to:
+        said += f"; with two losses at once{tried}, the mean is known up to {percent(curve.points[-1].rate)}"
+    return [f"{f'{name}: {said}' if name else said[0].upper() + said[1:]}."]
