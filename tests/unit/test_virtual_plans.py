@@ -117,8 +117,10 @@ def test_an_exact_cell_runs_once_and_others_as_often_as_the_study_says() -> None
     for planned in plan:
         times[planned.levels["workload.transport"], planned.levels["path.loss"]] += 1
         assert planned.exact is (planned.levels == {"workload.transport": "tls", "path.loss": "0%"})
-    assert times == {("tls", "0%"): 1, ("tls", "1%"): 3, ("quic", "0%"): 3, ("quic", "1%"): 3}
-    assert [planned.order for planned in plan] == list(range(10))
+        # What other seeds lose is known once the first has run.
+        assert planned.repeats == (3 if planned.levels == {"workload.transport": "tls", "path.loss": "1%"} else None)
+    assert times == {("tls", "0%"): 1, ("tls", "1%"): 1, ("quic", "0%"): 3, ("quic", "1%"): 3}
+    assert [planned.order for planned in plan] == list(range(8))
 
 
 def test_on_the_real_clock_no_cell_is_exact() -> None:

@@ -27,6 +27,7 @@ EVERYTHING: Object = {
 OF_ELEMENTS: dict[str, Object] = {
     "mtu": {**DELAY, "link_mtu_bytes": 900},
     "loss": {**DELAY, "loss": 0.2, "loss_burst": 3},
+    "hold": {**DELAY, "hold": [3, 50, 51], "hold_time_ns": ms(20)},
     "duplicate": {**DELAY, "duplicate": 0.2},
     "corrupt": {**DELAY, "corrupt": 0.2},
     "background": {**LINK, "background_rate_bps": 500_000, "background_arrivals": "poisson"},

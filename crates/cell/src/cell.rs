@@ -274,9 +274,21 @@ impl Cell {
 
     /// Whether nothing is left to chance, so in virtual time every repetition comes out the same.
     pub fn is_exact(&self) -> bool {
+        !(self.path.directions.is_random() || self.has_random_hosts())
+    }
+
+    /// Whether something beside the path is left to chance.
+    fn has_random_hosts(&self) -> bool {
+        let seed = self.host.random_seed;
+        self.host.is_random()
+            || self.workload.is_random(seed.is_some())
+            || self.flows.iter().any(|flow| flow.is_random(seed))
+    }
+
+    /// Whether in virtual time repetitions that lose the same packets come out the same.
+    pub fn repeats_losses(&self) -> bool {
         let path = &self.path.directions;
-        let flows = self.flows.iter().any(Flow::is_random);
-        !(path.is_random() || self.host.is_random() || self.workload.is_random() || flows)
+        !self.has_random_hosts() && path.access.is_empty() && path.without_index_losses().is_some()
     }
 
     fn check(&self) -> Result<(), SettingError> {
@@ -311,6 +323,10 @@ impl Cell {
                 "is seed, and on the machine's clock a cell begins whenever it does",
                 "leave it out",
             );
+        }
+        if self.host.random_seed.is_some() && self.host.clock == HostClock::Real {
+            let problem = "is set, and on the machine's clock hosts draw what they do";
+            return refuse("host.random_seed", problem, "leave it out, or set host.clock to virtual");
         }
         self.check_mtu()?;
         self.check_dscp()?;

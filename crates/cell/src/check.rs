@@ -33,6 +33,8 @@ pub struct Checked {
     pub demand: Demand,
     /// Whether nothing in it is left to chance: in virtual time it comes out the same with every seed.
     pub exact: bool,
+    /// Whether in virtual time repetitions that lose the same packets come out the same: nothing but such losses is random.
+    pub repeats_losses: bool,
     /// What a reader of its results should know, as far as that can be told before it runs.
     pub warnings: Vec<Warning>,
 }
@@ -81,10 +83,10 @@ pub fn check_cells(text: &str, writer: &mut impl Write) -> Result<bool, CellErro
 fn answer(index: usize, cell: Result<Cell, CellError>) -> Result<Answer, CellError> {
     match cell {
         Ok(cell) => {
-            let (demand, exact) = (cell.demand(), cell.is_exact());
+            let (demand, exact, repeats_losses) = (cell.demand(), cell.is_exact(), cell.repeats_losses());
             let warnings = cell.preflight();
             let cell = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
-            Ok(Answer::Checked(Box::new(Checked { index, cell, demand, exact, warnings })))
+            Ok(Answer::Checked(Box::new(Checked { index, cell, demand, exact, repeats_losses, warnings })))
         }
         Err(CellError { kind: kind @ (ErrorKind::BadCell | ErrorKind::Unsupported), key, code, message, hint }) => {
             Ok(Answer::Refused(Refused { index, kind, key, code, problem: message, hint }))

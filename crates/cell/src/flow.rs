@@ -161,13 +161,14 @@ impl Flow {
         Some(Hop { name: self.name.clone(), forward: link.clone(), reverse: link })
     }
 
-    /// Whether it does something else with another seed.
-    pub fn is_random(&self) -> bool {
-        let hosts = HostConfig { congestion_control: self.congestion_control.clone(), ..HostConfig::default() };
+    /// Whether it does something else with another seed. Args: `hosts`: the seed of theirs, if they have one.
+    pub fn is_random(&self, hosts: Option<u64>) -> bool {
+        let congestion_control = self.congestion_control.clone();
+        let own = HostConfig { congestion_control, random_seed: hosts, ..HostConfig::default() };
         self.spread_ns > 0
             || self.access_loss.is_some_and(|loss| loss > 0.0)
-            || self.workload.is_random()
-            || hosts.is_random()
+            || self.workload.is_random(hosts.is_some())
+            || own.is_random()
     }
 }
 

@@ -1,8 +1,8 @@
 //! `crosswind-cell`: one cell of an experiment, JSON in, JSON lines and Arrow out. See `docs/cell-protocol.md`.
 
 use crosswind_cell::{
-    Catalogue, Cell, CellError, ErrorKind, Event, check_cells, network, peer, run_cell, spawn, write_last_event,
-    write_line,
+    Catalogue, Cell, CellError, ErrorKind, Event, check_cells, network, peer, run_cell, spawn, tell_losses,
+    write_last_event, write_line,
 };
 use crosswind_host::{Backend, guest, open_files, privilege, probe, program};
 use nix::errno::Errno;
@@ -14,10 +14,11 @@ use std::os::fd::AsFd;
 use std::process::{ExitCode, exit};
 use std::sync::OnceLock;
 
-const USAGE: &str = "usage: crosswind-cell [--check | --describe | --probe | --serve JSON | --call JSON | --listen JSON |\n    --watch JSON | --version] < cell.json\n\n\
+const USAGE: &str = "usage: crosswind-cell [--check | --losses | --describe | --probe | --serve JSON | --call JSON | --listen JSON |\n    --watch JSON | --version] < cell.json\n\n\
     Runs one cell of an experiment: the cell as JSON on standard input, progress as JSON lines on standard output,\n\
     tables as files. --check only validates: it reads any number of cells, and prints each with every default filled\n\
-    in, or why it is refused, one a line; --describe prints everything that a cell can be; --probe prints what\n\
+    in, or why it is refused, one a line; --losses tells which packets a cell loses with\n\
+    which seed; --describe prints everything that a cell can be; --probe prints what\n\
     this machine allows; --serve and --call run a transport's server or client alone (docs/cell-protocol.md, Peers);\n\
     --listen serves cells of other machines, --watch sends a message to such a server for each number on standard\n\
     input (docs/two-hosts.md).\n\
@@ -49,6 +50,7 @@ fn obey(arguments: &[&str]) -> Result<ExitCode, CellError> {
     match arguments {
         [] => run()?,
         ["--check"] => return check(),
+        ["--losses"] => tell_losses(&read_input()?, &mut std::io::stdout().lock())?,
         ["--describe"] => print(&Catalogue::new())?,
         ["--probe"] => print(&probe())?,
         ["--version" | "-V"] => println!("crosswind-cell {}", env!("CARGO_PKG_VERSION")),

@@ -241,6 +241,7 @@ fn a_cell_is_exact_when_nothing_in_it_is_left_to_chance() {
     assert!(is_exact(&with("host", json!({"congestion_control": "reno"}))));
     assert!(is_exact(&with("host", json!({"tick_phase": "fixed", "clock": "virtual"}))));
     assert!(!is_exact(&with("host", json!({"tick_phase": "seed", "clock": "virtual"}))));
+    assert!(is_exact(&with("host", json!({"random_seed": 7, "clock": "virtual", "congestion_control": "bbr"}))));
     assert!(!is_exact(&cell(&json!({"kind": "program", "client": ["true"]}))));
 }
 

@@ -4,9 +4,10 @@
 
 use crate::change::{Change, ChangeKeys, MAX_TIME_NS, overlap, rows_of};
 use crate::direction::{Direction, Path, Side};
+use crate::loss::LossRule;
 use crate::registry::DirectionConfig;
 use crate::table;
-use crate::{CompiledStage, Course, Effect};
+use crate::{Arrival, CompiledElement, CompiledStage, Course, Effect, ElementSettings, Outcome, Packet};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -354,6 +355,38 @@ impl PathConfig {
     pub fn is_random(&self) -> bool {
         let draws = |side| self.variants(side).any(|config| config.is_random());
         self.changes.iter().any(|change| change.keys.spread > Duration::ZERO) || Side::BOTH.into_iter().any(draws)
+    }
+
+    /// The path without its losses, where these alone are random and depend on nothing but a packet's index.
+    pub fn without_index_losses(&self) -> Option<Self> {
+        let mut config = self.clone();
+        for side in Side::BOTH {
+            for hop in &mut config.hops {
+                let loss = core::mem::take(&mut hop.side_mut(side).loss);
+                if loss.is_random() && !matches!(loss.rule(), LossRule::Independent(_) | LossRule::Markov { .. }) {
+                    return None;
+                }
+            }
+        }
+        (self.changes.is_empty() && !config.is_random()).then_some(config)
+    }
+
+    /// The indices of packets that one direction loses, among its first `packets`.
+    ///
+    /// # Errors
+    /// As [`compiled`](Self::compiled).
+    pub fn lost_packets(&self, side: Side, seed: Seed, packets: u64) -> Result<Vec<u64>, SettingError> {
+        let of_losses = |stage: CompiledStage| match stage.element {
+            CompiledElement::loss(_) if stage.pair == 0 => stage.element.make(stage.seed),
+            _ => None,
+        };
+        let mut losses: Vec<_> = self.compiled(side, seed)?.into_iter().filter_map(of_losses).collect();
+        let mut is_lost = |index: &u64| {
+            let mut packet = Packet::entering(*index, Instant::ZERO, Arrival::default());
+            // A packet lost in one hop does not reach the next; its fate there is the same for each seed.
+            losses.iter_mut().any(|loss| matches!(loss.judge_packet(&mut packet), Outcome::Drops(_)))
+        };
+        Ok((0..packets).filter(|index| is_lost(index)).collect())
     }
 }
 

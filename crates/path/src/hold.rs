@@ -84,7 +84,7 @@ impl Hold {
 
 impl Element for Hold {
     fn judge_packet(&mut self, packet: &mut Packet) -> Outcome {
-        let is_free = packet.at >= self.last && self.settings.at(packet.at).time_of(packet).is_none();
+        let is_free = self.held.is_empty() && self.settings.at(packet.at).time_of(packet).is_none();
         if is_free { Outcome::Passes } else { Outcome::Stays }
     }
 

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::loss::{LOSS, LossSettings};
-use crosswind_path::{Arrival, DirectionConfig, ElementSettings, Outcome, Packet, Schedule};
+use crosswind_path::world::{Fate, World};
+use crosswind_path::{Arrival, DirectionConfig, ElementSettings, Outcome, Packet, PathConfig, Schedule, Side};
 use crosswind_units::{Bytes, Instant, Seed};
 use serde_json::{Value, json};
 
@@ -51,6 +52,36 @@ fn share(lost: &[bool]) -> f64 {
 #[track_caller]
 fn assert_near(found: f64, expected: f64, deviation: f64) {
     assert!((found - expected).abs() < 4.0 * deviation, "{found} is not {expected} +- 4 x {deviation}");
+}
+
+#[test]
+fn lost_packets_are_known_before_they_are_sent() {
+    let gilbert = json!({"loss": 0.05, "loss_burst": 3.0});
+    for (hops, known) in [
+        (json!({"forward": {"loss": 0.1, "delay_ns": 1000, "rate_bps": 1_000_000_000}}), true),
+        (json!({"hops": [{"name": "a", "forward": {"loss": 0.1}}, {"name": "b", "forward": gilbert}]}), true),
+        (json!({"forward": {"lose_every": 7}}), true),
+        (json!({"forward": {"loss": 0.1, "loss_bad_ns": 1_000_000}}), false),
+        (json!({"forward": {"bit_error_rate": 1e-5}}), false),
+        (json!({"forward": {"loss": 0.1, "delay_ns": 1000, "jitter_ns": 10}}), false),
+        (json!({"forward": {"loss": 0.1}, "changes": [{"start_ns": 5, "forward": {"loss": 0.2}}]}), false),
+    ] {
+        let config = PathConfig::from_object(hops.as_object().unwrap()).unwrap();
+        assert_eq!(config.without_index_losses().is_some(), known, "{hops}");
+        if known {
+            for seed in (0..20).map(Seed) {
+                let mut world = World::new(config.direction(Side::Forward, seed));
+                (0..200).for_each(|at| world.send_at(Instant::from_nanos(at * 100_000), 100));
+                let fates = std::iter::from_fn(|| world.next_fate());
+                let mut lost: Vec<_> = fates
+                    .filter(|(_, fate)| matches!(fate, Fate::Dropped(..)))
+                    .map(|(packet, _)| packet.index)
+                    .collect();
+                lost.sort_unstable();
+                assert_eq!(config.lost_packets(Side::Forward, seed, 200).unwrap(), lost, "{hops}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -147,7 +147,10 @@ proptest! {
                     prop_assert!(at - packet.entered >= packet.spent.propagation);
                     Duration::ZERO
                 } else {
-                    config.longest_delay()
+                    // Most packets are not held back.
+                    Duration::from_nanos(
+                        config.longest_delay().as_nanos() - config.hold.time.map_or(0, Duration::as_nanos),
+                    )
                 };
                 prop_assert!(at >= packet.entered + delay);
                 if let Some(rate) = config.link.rate.and_then(LinkRate::moving) {

@@ -57,8 +57,8 @@ fn a_held_packet_is_late_and_those_behind_it_wait_for_it() {
 fn held_packets_are_named_with_how_long() {
     for (given, said) in [
         (json!({"hold": [1]}), "hold is set but hold_time is not"),
-        (json!({"hold_time_ns": 1}), "hold_time is set but hold is not"),
-        (json!({"hold": [1], "hold_time_ns": 0}), "hold_time 0 is less than 1"),
+        (json!({"hold_time_ns": 1}), "hold_time_ns is set but hold is not"),
+        (json!({"hold": [1], "hold_time_ns": 0}), "hold_time_ns 0 is not between 1 and"),
     ] {
         let refused = DirectionConfig::from_object(given.as_object().unwrap()).unwrap_err().to_string();
         assert!(refused.starts_with(said), "{refused}");

@@ -98,9 +98,10 @@ impl WorkloadConfig {
         self.settings.iter().filter(own).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Whether another seed changes it; third-party programs may do anything.
-    pub fn is_random(&self) -> bool {
-        self.peers.any() || self.workload.is_random()
+    /// Whether another seed changes it; third-party programs may do anything. Args: `is_seeded`: whether what its hosts draw is
+    /// the same with every seed.
+    pub fn is_random(&self, is_seeded: bool) -> bool {
+        self.runs_programs() || (!is_seeded && self.workload.is_random())
     }
 
     /// Whether samples count each message's own packets dropped by the path. Packets are attributed to messages by our

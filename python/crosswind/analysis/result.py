@@ -593,7 +593,11 @@ Found = TypeVar("Found", bound=ResultModel)
 
 
 class Result(ResultModel):
-    """Everything for a report, without samples. Each kind of finding adds a field (crosswind.findings)."""
+    """Everything for a report, without samples. Each kind of finding adds a field (crosswind.findings).
+
+    `copied`: of the `executed` repetitions, those with the result of another, which loses the same packets; in a large
+    run 0.
+    """
 
     schema_: Literal["crosswind.result/1"] = Field(default="crosswind.result/1", alias="schema")
     study: str
@@ -602,6 +606,7 @@ class Result(ResultModel):
     complete: bool
     planned: int
     executed: int
+    copied: int = Field(default=0)
     damaged: list[Damage] = Field(default=[])
     conditions: Conditions | None = None
     cells: list[CellResult]

@@ -47,6 +47,7 @@ class _Checked:
     cell: dict[str, Any]
     demand: Demand
     exact: bool
+    repeats_losses: bool
     warnings: tuple[ResultWarning, ...]
 
 
@@ -67,6 +68,7 @@ class CheckedCell:
 
     Attributes: cell: the study's. parameters: with every default filled in. demand: its traffic and path, for
         forecasts. exact: whether it runs in virtual time and nothing in it is random, so every repetition is the same.
+        repeats_losses: whether it runs in virtual time, and repetitions that lose the same packets are the same.
         warnings: known before it runs.
     """
 
@@ -74,6 +76,7 @@ class CheckedCell:
     parameters: Mapping[str, Any] = field(repr=False)
     demand: Demand
     exact: bool
+    repeats_losses: bool
     warnings: tuple[ResultWarning, ...]
 
     @property
@@ -193,7 +196,14 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
         raise refusal_error(study, cells, refused)
     checked = [answer for answer in answers if isinstance(answer, _Checked)]
     return tuple(
-        CheckedCell(cell, said.cell, said.demand, said.exact and is_virtual(said.cell), said.warnings)
+        CheckedCell(
+            cell,
+            said.cell,
+            said.demand,
+            said.exact and is_virtual(said.cell),
+            said.repeats_losses and is_virtual(said.cell),
+            said.warnings,
+        )
         for cell, said in zip(cells, checked, strict=True)
     )
 

@@ -43,6 +43,7 @@ class CellRun:
         finished: its result, None after a failure. failure: None after a result.
         attempts: its number; earlier ones missed their fidelity budget.
         exact: whether nothing in it was random, so any repetition would be the same.
+        same_as: the repetition run in its place, since it loses the same packets; None: it was run itself.
         disturbed: packets that it loses or holds back by design; None: none.
         beside: maximum number of concurrent other cells; None if unknown.
         machine: its machine's name; None for the session's.
@@ -67,6 +68,7 @@ class CellRun:
     failure: Failure | None
     attempts: int = 1
     exact: bool = False
+    same_as: str | None = None
     disturbed: Disturbed | None = None
     beside: int | None = None
     machine: str | None = None

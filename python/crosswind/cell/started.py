@@ -164,6 +164,12 @@ class Process(Program):
             os.killpg(self.pid, number)
 
 
+def _seed_of(cell: Mapping[str, Any]) -> int:
+    """The hosts' own, or the repetition's."""
+    own = (cell.get("host") or {}).get("random_seed")
+    return int(cell.get("seed", 1) if own is None else own)
+
+
 class InGuest(Program):
     """A cell in a guest, on one processor. Raises: EngineError when the kernel does not run."""
 
@@ -172,7 +178,7 @@ class InGuest(Program):
     def __init__(self, template: Template, cell: Mapping[str, Any], text: bytes, cpu: int | None) -> None:
         directory = (cell.get("output") or {}).get("directory")
         request = GuestRequest(
-            seed=cell.get("seed", 1),
+            seed=_seed_of(cell),
             input=text.decode(),
             writable=Path(directory) if directory else None,
             layered=bool(commands_of(cell)),

@@ -140,14 +140,19 @@ class PlainProgress(_Shown):
         """Prints the number of repetitions to run."""
         super().run_started(name, plan, missing)
         kept = f", {self.done} are done already" if self.done else ""
-        self._print(f"{name}: {len(missing)} of {count_of(len(plan), 'repetition')} to run{kept}")
+        repeats = {planned.cell: planned.repeats for planned in plan if planned.repeats is not None}
+        later = sum(repeats.values()) - sum(planned.cell in repeats for planned in plan)
+        known = f"; of {later} more, one for each set of lost packets" if later else ""
+        self._print(f"{name}: {len(missing)} of {count_of(len(plan), 'repetition')} to run{kept}{known}")
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
         """Prints how much more will run."""
         super().plan_grew(added)
         cells = len({planned.cell for planned in added})
         disturbed = dict.fromkeys(planned.disturbed.text for planned in added if planned.disturbed is not None)
+        of_losses = all(planned.repeats is not None for planned in added)
         why = f", each with {' or '.join(disturbed)}" if disturbed else " for their precision"
+        why = ", each losing other packets" if of_losses and not disturbed else why
         self._print(f"{count_of(len(added), 'more repetition')} of {count_of(cells, 'cell')}{why}")
 
     def precision(self, state: Sequence[CellPrecision]) -> None:

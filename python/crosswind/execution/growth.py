@@ -40,6 +40,13 @@ class StoppingRules(Protocol):
         """The rule; None where every cell is run a fixed number of times."""
 
 
+class Additions(Protocol):
+    """Adds repetitions to a run's plan."""
+
+    def add(self, candidates: Sequence[PlannedCell]) -> list[PlannedCell]:
+        """Those to be run. Others are known without, and some are candidates again later."""
+
+
 class Growth(Protocol):
     """Adds repetitions to a run's plan, round by round."""
 
@@ -50,25 +57,43 @@ class Growth(Protocol):
         """How far every precision is."""
 
 
+class InTurn:
+    """Several: each begins where those before it have nothing to add."""
+
+    def __init__(self, growths: Sequence[Growth]) -> None:
+        self._growths = growths
+
+    def next_cells(self) -> Sequence[PlannedCell]:
+        """The next repetitions of the first that has any. Raises: StoreError, DiskError."""
+        return next((added for growth in self._growths if (added := growth.next_cells())), ())
+
+    def state(self) -> Sequence[CellPrecision]:
+        """How far every precision is."""
+        return [state for growth in self._growths for state in growth.state()]
+
+
 class AdaptiveRepetitions:
     """Asks a rule after each round for cells to continue, and adds their repetitions to a run's plan."""
 
-    def __init__(self, store: Store, rule: StoppingRule, *, seed: int) -> None:
+    def __init__(self, store: Store, rule: StoppingRule, same: Additions, *, seed: int) -> None:
         self._store = store
         self._rule = rule
+        self._same = same
         self._seed = seed
         self._seen: set[str] = set()
 
     def next_cells(self) -> list[PlannedCell]:
         """The next repetitions, added to the plan; none at the end. Raises: StoreError, DiskError."""
-        for key, result in self._store.results().items():
-            if key not in self._seen:
-                self._seen.add(key)
-                self._rule.add(cell_run(self._store, result))
-        added = further_cells(self._store.plan, self._rule.next_counts(), seed=self._seed)
-        if added:
-            self._store.extend_plan(added)
-        return added
+        while True:
+            for key, result in self._store.results().items():
+                if key not in self._seen:
+                    self._seen.add(key)
+                    self._rule.add(cell_run(self._store, result))
+            candidates = further_cells(self._store.plan, self._rule.next_counts(), seed=self._seed)
+            if not candidates:
+                return []
+            if to_run := self._same.add(candidates):
+                return to_run
 
     def state(self) -> Sequence[CellPrecision]:
         """How far every precision is."""

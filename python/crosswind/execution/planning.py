@@ -1,5 +1,6 @@
 """From a study to its run: its plan with checked cells, its presentation, and the plan's forecast costs."""
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -119,12 +120,27 @@ def planned_cells(
         remark(text)
     by_cell = {cell.cell.index: cell for cell in checked}
     of_each_packet = cells_of(study, checked)
+    keeps_files = options.packets or options.capture or options.qlog or options.profile
+    repeats = {} if keeps_files else {cell: times for cell, times in repeats_of(study, checked).items() if times > 1}
+    items = [
+        item for item in runs_of(Plan.of(study), checked) if item.repetition == 0 or item.cell.index not in repeats
+    ]
     return tuple(
-        _planned(
-            item, by_cell[item.cell.index], asked | {"packets": options.packets or item.cell.index in of_each_packet}
+        replace(
+            _planned(item, by_cell[index], asked | {"packets": options.packets or index in of_each_packet}),
+            order=order,
+            repeats=repeats.get(index),
         )
-        for item in runs_of(Plan.of(study), checked)
+        for order, item in enumerate(items)
+        for index in [item.cell.index]
     )
+
+
+def repeats_of(study: Study, checked: Sequence[CheckedCell]) -> dict[int, int]:
+    """The repetitions of cells in which those that lose the same packets are the same."""
+    return {
+        cell.cell.index: study.repetitions_of(cell.cell) for cell in checked if cell.repeats_losses and not cell.exact
+    }
 
 
 def runs_of(plan: Plan, checked: Sequence[CheckedCell]) -> tuple[PlanItem, ...]:
@@ -158,6 +174,19 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
     )
 
 
+def _distinct(checked: CheckedCell, repetitions: Mapping[int, int]) -> int:
+    """How many repetitions of a cell lose other packets than those before, less all of them, by forecast.
+
+    Args: repetitions: by cell.
+    """
+    total, packets = repetitions[checked.cell.index], checked.forecast.packets
+    loss = (checked.effect.forward.loss + checked.effect.reverse.loss) / 2
+    lost = packets * loss
+    none, one = math.exp(-lost), lost * math.exp(-lost)
+    singles = packets * (1 - math.exp(-total * one / max(packets, 1)))
+    return min(total, math.ceil(1 + singles + total * max(1 - none - one, 0.0))) - total
+
+
 def plan_costs(
     plan: Plan, checked: Sequence[CheckedCell], *, packets: bool = False, capture: bool = False
 ) -> PlanCosts:
@@ -165,6 +194,9 @@ def plan_costs(
     learned = read_durations()
     processors = len(os.sched_getaffinity(0))
     runs = Counter(item.cell.index for item in runs_of(plan, checked)) + further_repetitions(plan.study, checked)
+    if not (packets or capture):
+        repeated = repeats_of(plan.study, checked)
+        runs.update({cell.cell.index: _distinct(cell, repeated) for cell in checked if cell.cell.index in repeated})
     cells = [(cell, runs[cell.cell.index], learned.of(cell.parameters)) for cell in checked if cell.cell.index in runs]
     real = [(cell, times, took) for cell, times, took in cells if not cell.is_virtual]
     virtual = [(cell, times, took) for cell, times, took in cells if cell.is_virtual]

@@ -18,9 +18,10 @@ from crosswind.errors import CrosswindError
 from crosswind.execution.carried import ForwardingLimit, learn_carried
 from crosswind.execution.durations import Taken, learn
 from crosswind.execution.each_packet import EachPacket
-from crosswind.execution.growth import AdaptiveRepetitions, Growth, StoppingRules
+from crosswind.execution.growth import AdaptiveRepetitions, Growth, InTurn, StoppingRules
 from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
+from crosswind.execution.same_losses import FixedRepetitions, SameLosses
 from crosswind.execution.scheduler import Scheduler
 from crosswind.execution.stops import stopped_by_signals
 from crosswind.files.damage import Repeated, damage_sentences
@@ -161,11 +162,16 @@ def execute(
 
 def _growth(store: Store, rules: StoppingRules | None) -> Growth | None:
     """What adds repetitions to a run's plan, if anything does."""
-    each_packet = EachPacket(store)
-    if each_packet:
-        return each_packet
+    growths: list[Growth] = []
+    same = SameLosses(store, find_binary())
+    if fixed := FixedRepetitions(store, same):
+        growths.append(fixed)
+    if each_packet := EachPacket(store):
+        growths.append(each_packet)
     rule = rules.rule_of(store.manifest) if rules is not None else None
-    return None if rule is None else AdaptiveRepetitions(store, rule, seed=(store.manifest.precision or {})["seed"])
+    if rule is not None:
+        growths.append(AdaptiveRepetitions(store, rule, same, seed=(store.manifest.precision or {})["seed"]))
+    return InTurn(growths) if growths else None
 
 
 def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) -> Mapping[str, Any]:

@@ -139,7 +139,8 @@ def verify(
     binary = find_binary()
     remarks = [*_kernel_remarks(store, [result.planned for result in chosen]), *_version_remarks(store, binary)]
     with temporary_directory() as place:
-        again = Store.create(place / "run", _manifest(store, len(chosen)), [result.planned for result in chosen])
+        plan = [_to_rerun(result, store) for result in chosen]
+        again = Store.create(place / "run", _manifest(store, len(chosen)), plan)
         if execute(again, RunOptions(observers=[observer] if observer else [], on=on)).interrupted:
             raise KeyboardInterrupt
         after = again.results()
@@ -151,6 +152,16 @@ def verify(
         ]
     real = sum(not result.planned.is_virtual for result in results.values())
     return Verification(tuple(comparisons), len(repeatable), real, tuple(remarks))
+
+
+def _to_rerun(result: RepetitionResult, store: Store) -> PlannedCell:
+    """A repetition by itself. One that took another's result has that one's hosts, and its own losses."""
+    planned = replace(result.planned, repeats=None)
+    if result.same_as is None:
+        return planned
+    host = planned.parameters.get("host") or {}
+    drawn = {"random_seed": host.get("random_seed") or store.plan.with_key(result.same_as).seed}
+    return replace(planned, parameters={**planned.parameters, "host": {**host, **drawn}})
 
 
 def check_files(directory: Path) -> FileCheck:

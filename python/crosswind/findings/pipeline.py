@@ -120,6 +120,7 @@ def analyse(
         complete=executed >= record.planned,
         planned=record.planned,
         executed=executed,
+        copied=sum(run.same_as is not None for run in record.cells) if overview is None else 0,
         damaged=record.damaged,
         conditions=conditions_of(record, data) if overview is None else overview.conditions,
         cells=made,

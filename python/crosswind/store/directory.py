@@ -190,6 +190,21 @@ class Store:
         planned = self.manifest.planned + len(added)
         self._replace_manifest(replace(self.manifest, planned=planned, plan=checksum))
 
+    def add_same(self, added: Sequence[tuple[PlannedCell, RepetitionResult]]) -> None:
+        """Adds repetitions with the results of others, which lose the same packets.
+
+        Args: added: each with the other's result. Raises: DiskError, DamagedFileError.
+        """
+        from crosswind.store.partitions import batches, pack_copies
+
+        results = [result.for_same(planned) for planned, result in added]
+        of_key = {result.key: result for _, result in added}
+        for batch in batches(results, whole=False):
+            with disk_errors(self.directory):
+                partition = pack_copies(self.directory, self.manifest.id, batch, of_key, self.table)
+            if self.uploads is not None:
+                self.uploads.put(partition.relative_to(self.directory).as_posix())
+
     def begin_session(self, session: Session) -> None:
         """Adds a session to the manifest. Raises: DiskError."""
         sessions = (*self.manifest.sessions, session)
@@ -213,8 +228,7 @@ class Store:
             for name in names_in(self.directory / folder):
                 if name.endswith(".part"):
                     remove_path(self.directory / folder / name)
-        if self.manifest.precision is not None:
-            drop_unlisted(self.directory, self._plan_checksum)
+        drop_unlisted(self.directory, self._plan_checksum)
         from crosswind.store.partitions import batches, is_packable, pack, pack_again
 
         checked = self.check()
@@ -246,7 +260,7 @@ class Store:
     @cached_property
     def plan(self) -> StoredPlan:
         """The repetitions, in planned order. Raises: StoreError when the plan is unreadable."""
-        grows = self.manifest.precision is not None and self.manifest.status is not Status.DONE
+        grows = self.manifest.status is not Status.DONE
         return read_plan(self.directory, self._plan_checksum, may_be_longer=grows)
 
     @property

@@ -12,7 +12,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -186,8 +186,8 @@ def is_partition(repetitions: int, size_bytes: int) -> bool:
     return repetitions >= PACKED_AT_ONCE or size_bytes >= MOST_BYTES
 
 
-def batches(results: Iterable[RepetitionResult]) -> Iterator[list[RepetitionResult]]:
-    """Batches for whole partitions, without a remainder too small for one."""
+def batches(results: Iterable[RepetitionResult], *, whole: bool = True) -> Iterator[list[RepetitionResult]]:
+    """Batches for partitions. Args: whole: without a remainder too small for one."""
     batch: list[RepetitionResult] = []
     size_bytes = 0
     for result in results:
@@ -196,6 +196,8 @@ def batches(results: Iterable[RepetitionResult]) -> Iterator[list[RepetitionResu
         if is_partition(len(batch), size_bytes):
             yield batch
             batch, size_bytes = [], 0
+    if batch and not whole:
+        yield batch
 
 
 def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> Path:
@@ -211,6 +213,37 @@ def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> Path:
     for result in results:
         shutil.rmtree(run / "cells" / result.key)
     return partition
+
+
+def pack_copies(
+    run: Path,
+    run_id: str,
+    results: Sequence[RepetitionResult],
+    originals: Mapping[str, RepetitionResult],
+    read: Callable[[RepetitionResult, Table], pl.DataFrame],
+) -> Path:
+    """Packs repetitions that are the same as others.
+
+    Args:    results: each names its original. read: an original's table.
+    They count no bytes and no time of their own.
+
+    Returns: the partition's directory. Raises: as `pack`.
+    """
+    named = (replace(result, files=dict.fromkeys(result.files, Checksum(0, "")), keeping_ns={}) for result in results)
+    ordered = sorted(named, key=lambda result: (result.planned.cell, result.planned.repetition))
+    copies: dict[str, list[tuple[int, int]]] = {}
+    for result in ordered:
+        assert result.same_as is not None
+        copies.setdefault(result.same_as, []).append((result.planned.cell, result.planned.repetition))
+    labels = {key: pl.DataFrame(numbers, schema=OF_REPETITION, orient="row") for key, numbers in copies.items()}
+    tables: dict[str, pl.DataFrame] = {RESULTS: texts_of(ordered)}
+    for table in TABLES:
+        of_table = [key for key in labels if table.file in originals[key].files]
+        if of_table:
+            frames = [labels[key].join(read(originals[key], table), how="cross") for key in of_table]
+            whole = pl.concat(frames, how="diagonal_relaxed")
+            tables[table.file] = whole.sort("cell", "repetition", maintain_order=True)
+    return write_partition(run, run_id, [result.key for result in ordered], tables, Sums.of(ordered))
 
 
 def pack_again(partition: Partition, plan: StoredPlan, run_id: str) -> None:

@@ -10,6 +10,7 @@ A plan with a million repetitions takes five megabytes.
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -48,6 +49,8 @@ class PlannedCell:
         expected_load: processors kept busy, by forecast.
         undelayed: whether processors and not the path decide its exchanges' times: it runs alone.
         exact: whether nothing in it is random, so one repetition stands for all.
+        repeats: how many repetitions its cell has in all, where those that lose the same packets are the same, and join
+            the plan once that is known; None for other cells.
         disturbed: packets that this repetition loses or holds back, by design; None: none.
     """
 
@@ -66,6 +69,7 @@ class PlannedCell:
     expected_load: float
     exact: bool = False
     undelayed: bool = False
+    repeats: int | None = None
     disturbed: Disturbed | None = None
 
     @property
@@ -118,12 +122,15 @@ class PlannedCell:
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)} | {"effect": asdict(self.effect)}
+        if self.repeats is None:
+            del plain["repeats"]
         return _with_disturbed(plain, self.disturbed)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Reads the stored form. Raises: KeyError for a missing key."""
         read = {"effect": PathEffect.from_stored(data["effect"]), "disturbed": Disturbed.of(data.get("disturbed"))}
+        read["repeats"] = data.get("repeats")
         return cls(**{name: data[name] for name in _FIELDS if name not in read} | read)
 
 
@@ -194,6 +201,12 @@ class StoredPlan(Sequence[PlannedCell]):
     def seeds(self) -> list[int]:
         """Per repetition, in planned order."""
         return [block.seed for _, block in self._own]
+
+    @property
+    def wanted(self) -> int:
+        """The repetitions in all, with those that join the plan once their losses are known."""
+        there = Counter(cell for cell, (_, block) in zip(self.cells, self._own, strict=True) if block.disturbed is None)
+        return len(self) + sum(max((kind.repeats or 0) - there[kind.cell], 0) for kind in self.kinds)
 
     def with_key(self, key: str) -> PlannedCell:
         """The repetition with a key. Raises: KeyError."""

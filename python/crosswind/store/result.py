@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from pydantic import ValidationError
@@ -35,6 +35,7 @@ class RepetitionResult:
         machine: the worker's name; None for this session's machine.
         keeping_ns: time for packets and breakdowns beside the measurement, by kind (crosswind.store.kept).
         partition: its name, if packed; else None.
+        same_as: the repetition that was run in its place, since it loses the same packets; None: it was run itself.
     """
 
     planned: PlannedCell
@@ -50,6 +51,7 @@ class RepetitionResult:
     machine: str | None = None
     keeping_ns: Mapping[str, int] = field(default_factory=dict)
     partition: str | None = None
+    same_as: str | None = None
 
     @property
     def key(self) -> str:
@@ -81,6 +83,11 @@ class RepetitionResult:
         """Unsuccessful outcomes."""
         return self.finished.samples.outcomes if self.finished is not None else ()
 
+    def for_same(self, planned: PlannedCell) -> Self:
+        """The result of another repetition, which loses the same packets."""
+        finished = None if self.finished is None else self.finished.model_copy(update={"id": planned.key})
+        return replace(self, planned=planned, finished=finished, partition=None, same_as=self.key)
+
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""
         return {
@@ -106,6 +113,7 @@ class RepetitionResult:
             "elapsed_ns": self.elapsed_ns,
             "machine": self.machine,
             "keeping_ns": dict(self.keeping_ns),
+            **({} if self.same_as is None else {"same_as": self.same_as}),
         }
 
     @classmethod
@@ -143,6 +151,7 @@ class RepetitionResult:
             machine=data["machine"],
             keeping_ns=data["keeping_ns"],
             partition=partition,
+            same_as=data.get("same_as"),
         )
 
 

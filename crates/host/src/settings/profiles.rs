@@ -98,10 +98,9 @@ impl HostConfig {
 
     /// Whether the hosts do something else with another seed.
     pub fn is_random(&self) -> bool {
-        let congestion_control = self.resolved().congestion_control;
-        self.tick_phase == TickPhase::Seed
-            || congestion_control
-                .is_some_and(|name| !STEADY_CONGESTION_CONTROLS.split(' ').any(|steady| steady == name))
+        let is_steady = |name: String| STEADY_CONGESTION_CONTROLS.split(' ').any(|steady| steady == name);
+        let draws = || self.resolved().congestion_control.is_some_and(|name| !is_steady(name));
+        self.tick_phase == TickPhase::Seed || (self.random_seed.is_none() && draws())
     }
 
     /// The same with the profile's values filled in.

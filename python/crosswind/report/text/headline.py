@@ -117,6 +117,8 @@ def _extent(result: Result) -> str:
     failed = sum(cell.lost for cell in result.cells)
     without = any(_WITHOUT_RESULT in (cell.reason or "") for cell in result.cells)
     extent = f"{count_of(len(result.cells), 'cell')}, {count_of(result.executed, 'repetition')}"
+    if result.copied:
+        extent += f" ({count(result.executed - result.copied)} run; the others lose the same packets)"
     exchanges = sum(cell.n for cell in result.cells)
     if not exchanges:
         return f"{extent}, no exchange{': repetitions that failed entirely have none' if without else ''}."

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Whether attribution names the packets that exchanges wait for (`make bench BENCH=critical_path`).
+
+In virtual time each packet of a random cell is held back by a moment in turn. A packet in flight in an exchange's time
+breakdown has to delay the exchange by as much; one that is not in it, and has none behind it that is, by nothing.
+Prints how many packets contradict that, and lists them. `benches/critical_path.py many` takes 200 cells in place of 10.
+"""
+
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from common import Json, main
+
+import crosswind
+from crosswind.store.directory import Store
+from crosswind.store.record import record_of
+from crosswind.study.design import Study
+
+FEW, MANY = 10, 200
+HOLD_NS = 100_000
+SAME = 0.02
+"""Of the hold: a delay closer to it is as long."""
+NOTHING_NS = 2_000
+TRANSPORTS = ("tcp", "tls", "http1", "https1", "http2", "websocket", "quic", "http3", "webtransport")
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A packet whose delay is not what the time breakdown says. Times in ns."""
+
+    cell: int
+    what: str
+    packet: tuple[str, int]
+    expected_ns: int
+    delayed_ns: int
+
+
+def cell_of(number: int) -> Json:
+    """A cell at random, by its number."""
+    draw = random.Random(number)
+    path: Json = {"delay": f"{draw.choice([1, 5, 10, 25, 60])}ms"}
+    if draw.random() < 0.5:
+        path |= {"rate": f"{draw.choice([1, 2, 5, 10, 50])}mbit", "queue": "200 packets"}
+    transport = draw.choice(TRANSPORTS)
+    workload: Json = {
+        "kind": "echo",
+        "transport": transport,
+        "messages": 3,
+        "size": draw.choice([20, 200, 2000, 20000]),
+    }
+    workload["direction"] = draw.choice(["both", "upload", "download"])
+    if draw.random() < 0.3:
+        path |= {"forward": {"loss": "3%"}}
+    return {"path": path, "workload": workload, "host": {"clock": "virtual", "random_seed": 1}}
+
+
+def contradictions(number: int, directory: Path) -> tuple[int, list[Contradiction]]:
+    """How many packets of a cell were held, and those that contradict its breakdown."""
+    document = {
+        "title": "held",
+        **cell_of(number),
+        "study": {"repetitions": 1},
+        "each_packet": [{"hold": f"{HOLD_NS}ns"}],
+    }
+    crosswind.run(Study.from_document(document, name="held"), output=directory)
+    record = record_of(Store.read(directory))
+    clean = next(run for run in record.cells if run.disturbed is None)
+    pieces = clean.pieces().filter(pl.col("place") == "path", pl.col("index").is_not_null())
+    samples = clean.samples.sort("exchange")
+    sent = {
+        (row["direction"], row["index"]): row["in_ns"]
+        for row in clean.packets.filter(pl.col("copy") == 0).iter_rows(named=True)
+    }
+    held = [run for run in record.cells if run.disturbed is not None]
+    found = []
+    for run in held:
+        assert run.disturbed is not None
+        (packet,) = run.disturbed.packets
+        if packet not in sent or sent[packet] < (samples["sent_ns"].min() or 0):
+            continue
+        expected = max(_moved(sent, packet, critical) for critical in _critical(pieces, samples, sent, packet))
+        delayed = _delayed(samples, run.samples.sort("exchange"))
+        if abs(delayed - expected) > max(SAME * HOLD_NS, NOTHING_NS):
+            workload = clean.parameters["workload"]
+            what = f"{workload['transport']}, {workload['size_bytes']} bytes"
+            found.append(Contradiction(number, what, packet, expected, delayed))
+    return len(held), found
+
+
+def _critical(
+    pieces: pl.DataFrame, samples: pl.DataFrame, sent: dict[tuple[str, int], int], packet: tuple[str, int]
+) -> Iterator[tuple[str, int] | None]:
+    """The packets in flight in the breakdown of the exchange during which a packet was sent."""
+    yield None
+    during = samples.filter(pl.col("sent_ns") <= sent[packet], pl.col("received_ns") >= sent[packet])
+    for exchange in during["exchange"]:
+        yield from pieces.filter(pl.col("exchange") == exchange).select("direction", "index").iter_rows()
+
+
+def _moved(sent: dict[tuple[str, int], int], held: tuple[str, int], critical: tuple[str, int] | None) -> int:
+    """By how much a held packet moves one behind it: those in between wait."""
+    if critical is None or critical not in sent or critical[0] != held[0] or critical[1] < held[1]:
+        return 0
+    return max(HOLD_NS - (sent[critical] - sent[held]), 0)
+
+
+def _delayed(before: pl.DataFrame, after: pl.DataFrame) -> int:
+    """By how much the first exchange that is delayed takes longer."""
+    if before.height != after.height:
+        return -1
+    took = [(table["received_ns"] - table["sent_ns"]).to_list() for table in (before, after)]
+    grown = [new - old for old, new in zip(*took, strict=True) if old is not None and new is not None]
+    return next((more for more in grown if abs(more) > NOTHING_NS), 0)
+
+
+def of_cells(cells: int, directory: Path) -> None:
+    """Prints the contradictions of some cells."""
+    held = 0
+    found: list[Contradiction] = []
+    for number in range(cells):
+        count, own = contradictions(number, directory / str(number))
+        held, found = held + count, found + own
+    print(f"{cells} cells, {held} packets held: {len(found)} contradict the breakdown")
+    for one in found:
+        print(f"  cell {one.cell}, {one.what}: {one.packet[0]} {one.packet[1]}: {one.expected_ns} {one.delayed_ns} ns")
+
+
+def few(directory: Path) -> None:
+    """A first look."""
+    of_cells(FEW, directory)
+
+
+def many(directory: Path) -> None:
+    """Some 15 minutes."""
+    of_cells(MANY, directory)
+
+
+if __name__ == "__main__":
+    main({"few": few, "many": many} if "many" in sys.argv else {"few": few})
