@@ -8,7 +8,6 @@ Prints how many packets contradict that, and lists them. `benches/critical_path.
 
 import random
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +33,7 @@ class Contradiction:
 
     cell: int
     what: str
+    has_rate: bool
     packet: tuple[str, int]
     expected_ns: int
     delayed_ns: int
@@ -52,7 +52,7 @@ def cell_of(number: int) -> Json:
         "messages": 3,
         "size": draw.choice([20, 200, 2000, 20000]),
     }
-    workload["direction"] = draw.choice(["both", "upload", "download"])
+    workload["direction"] = draw.choice(["echo", "upload", "download"])
     if draw.random() < 0.3:
         path |= {"forward": {"loss": "3%"}}
     return {"path": path, "workload": workload, "host": {"clock": "virtual", "random_seed": 1}}
@@ -69,12 +69,11 @@ def contradictions(number: int, directory: Path) -> tuple[int, list[Contradictio
     crosswind.run(Study.from_document(document, name="held"), output=directory)
     record = record_of(Store.read(directory))
     clean = next(run for run in record.cells if run.disturbed is None)
-    pieces = clean.pieces().filter(pl.col("place") == "path", pl.col("index").is_not_null())
+    in_flight = clean.pieces().filter(pl.col("part").str.starts_with("propagation")).select("direction", "index").rows()
     samples = clean.samples.sort("exchange")
-    sent = {
-        (row["direction"], row["index"]): row["in_ns"]
-        for row in clean.packets.filter(pl.col("copy") == 0).iter_rows(named=True)
-    }
+    packets = clean.packets.filter(pl.col("copy") == 0).select("direction", "index", "in_ns", "due_ns")
+    sent = {(direction, index): in_ns for direction, index, in_ns, _ in packets.iter_rows()}
+    due = {(direction, index): due_ns for direction, index, _, due_ns in packets.iter_rows()}
     held = [run for run in record.cells if run.disturbed is not None]
     found = []
     for run in held:
@@ -82,30 +81,21 @@ def contradictions(number: int, directory: Path) -> tuple[int, list[Contradictio
         (packet,) = run.disturbed.packets
         if packet not in sent or sent[packet] < (samples["sent_ns"].min() or 0):
             continue
-        expected = max(_moved(sent, packet, critical) for critical in _critical(pieces, samples, sent, packet))
+        expected = max((_moved(due, packet, critical) for critical in in_flight), default=0)
         delayed = _delayed(samples, run.samples.sort("exchange"))
         if abs(delayed - expected) > max(SAME * HOLD_NS, NOTHING_NS):
             workload = clean.parameters["workload"]
             what = f"{workload['transport']}, {workload['size_bytes']} bytes"
-            found.append(Contradiction(number, what, packet, expected, delayed))
+            has_rate = clean.effect.forward.rate_bps is not None
+            found.append(Contradiction(number, what, has_rate, packet, expected, delayed))
     return len(held), found
 
 
-def _critical(
-    pieces: pl.DataFrame, samples: pl.DataFrame, sent: dict[tuple[str, int], int], packet: tuple[str, int]
-) -> Iterator[tuple[str, int] | None]:
-    """The packets in flight in the breakdown of the exchange during which a packet was sent."""
-    yield None
-    during = samples.filter(pl.col("sent_ns") <= sent[packet], pl.col("received_ns") >= sent[packet])
-    for exchange in during["exchange"]:
-        yield from pieces.filter(pl.col("exchange") == exchange).select("direction", "index").iter_rows()
-
-
-def _moved(sent: dict[tuple[str, int], int], held: tuple[str, int], critical: tuple[str, int] | None) -> int:
+def _moved(due: dict[tuple[str, int], int], held: tuple[str, int], critical: tuple[str, int]) -> int:
     """By how much a held packet moves one behind it: those in between wait."""
-    if critical is None or critical not in sent or critical[0] != held[0] or critical[1] < held[1]:
+    if critical not in due or critical[0] != held[0] or critical[1] < held[1]:
         return 0
-    return max(HOLD_NS - (sent[critical] - sent[held]), 0)
+    return max(HOLD_NS - (due[critical] - due[held]), 0)
 
 
 def _delayed(before: pl.DataFrame, after: pl.DataFrame) -> int:
@@ -124,7 +114,11 @@ def of_cells(cells: int, directory: Path) -> None:
     for number in range(cells):
         count, own = contradictions(number, directory / str(number))
         held, found = held + count, found + own
-    print(f"{cells} cells, {held} packets held: {len(found)} contradict the breakdown")
+    queued = sum(one.has_rate for one in found)
+    print(
+        f"{cells} cells, {held} packets held: {len(found)} contradict the breakdown, "
+        f"{queued} of them where packets queue for a link"
+    )
     for one in found:
         print(f"  cell {one.cell}, {one.what}: {one.packet[0]} {one.packet[1]}: {one.expected_ns} {one.delayed_ns} ns")
 

@@ -39,6 +39,8 @@ def test_the_loss_of_each_packet_of_an_upload_costs_what_it_did_by_hand(
             assert not any(measured[len(expected) :])
         assert each["slope_ns"] == sum(loss["cost_ns"] for loss in each["costs"])
         assert each["curve"]["pairs"] == 64
+    (page,) = (tmp_path / "crosswind-runs").glob("*/report.html")
+    assert page.read_text(encoding="utf-8").count("timeline-of-c000-r01-packet-1-to-the-server-1-056-s") == 2
     tcp = ran.json["each_packet"][0]
     causes = {loss["cause"] for loss in tcp["costs"] if loss["cost_ns"]}
     assert causes == {"syn_timer", "fast_recovery"}

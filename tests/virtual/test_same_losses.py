@@ -36,15 +36,17 @@ def test_every_repetition_is_as_if_it_had_been_run(tmp_path: Path, capfd: pytest
     verified = crosswind("verify", "run", "--all")
     assert verified.status == 0, verified.out
     assert f"{2 * REPETITIONS} of {2 * REPETITIONS} cells came out the same" in verified.out
-    # Without the copies, the run is continued by running what is missing.
+    # Without the copies, nothing behind the first missing repetition counts: which are there depends on what they lose.
     before = samples(crosswind)
     shutil.rmtree(tmp_path / "run" / "partitions")
+    left = samples(crosswind)["repetition"].unique().sort().to_list()
+    assert left == list(range(len(left))) and len(left) < 10
     assert crosswind("run", "--resume", "run").status == 0
     assert samples(crosswind).drop("client_port").equals(before.drop("client_port"))
 
 
 def samples(crosswind: Cli) -> pl.DataFrame:
-    assert crosswind("report", "run", "--samples", "samples.parquet").status == 0
+    assert crosswind("report", "run", "--samples", "samples.parquet").status in (0, 1)
     return pl.read_parquet(crosswind.cwd / "samples.parquet").sort("cell", "repetition", "exchange")
 
 

@@ -11,7 +11,7 @@ use crosswind_units::{Duration, Instant, Seed};
 /// A held packet is late, not lost: 10 minutes, as the longest delay.
 const MAX_HOLD_NS: u64 = 600_000_000_000;
 
-/// Packets held back before the link.
+/// Packets held back at the end of their flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HoldSettings {

@@ -5,7 +5,6 @@ use crate::group::elements;
 elements! {
     mtu: crate::mtu::MtuSettings,
     loss: crate::loss::LossSettings,
-    hold: crate::hold::HoldSettings,
     duplicate: crate::duplicate::DuplicateSettings,
     corrupt: crate::corrupt::CorruptSettings,
     background: crate::background::BackgroundSettings,
@@ -14,4 +13,5 @@ elements! {
     light_deliveries: crate::light_deliveries::LightDeliverySettings,
     deliveries: crate::deliveries::DeliverySettings,
     delay: crate::delay::DelaySettings,
+    hold: crate::hold::HoldSettings,
 }

@@ -22,7 +22,7 @@ from crosswind.cli.plan_precision import precision_facts
 from crosswind.cli.planned import PlannedRuns
 from crosswind.cli.text import levels_text, seconds_text, size_text
 from crosswind.execution.each_packet import disturbances, further_repetitions
-from crosswind.execution.planning import PlanCosts
+from crosswind.execution.planning import PlanCosts, repeats_of
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
 from crosswind.text.terminal_table import TextColumn, number_columns, print_table
@@ -60,6 +60,9 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
         facts.append(
             ("each packet", f"then one repetition for each packet {disturbances(study)}, about {count(further)}")
         )
+    repeated = repeats_of(study, tuple(planned.checked.values()))
+    if any(times > 1 for times in repeated.values()):
+        facts.append(("losses", "repetitions that lose the same packets are run once, where nothing else is random"))
     facts += [("factor", f"{key} = {', '.join(texts)}") for key, texts in study.factors.items()]
     facts += [("excluded", exclusion.text) for exclusion in study.exclusions]
     facts += [("seed", str(study.seed)), ("checked", checked), *_clocks(planned)]

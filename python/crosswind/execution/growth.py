@@ -4,7 +4,7 @@ A new repetition is the planned cell with another number and seed. All cells in 
 meeting the same losses, whichever still run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from crosswind.catalog.path_effect import PathEffect
@@ -81,23 +81,37 @@ class AdaptiveRepetitions:
         self._same = same
         self._seed = seed
         self._seen: set[str] = set()
+        # Repetitions join the plan as their losses are known: a look at some of them would be at those with few losses.
+        self._counts = dict(sorted((cell, number + 1) for cell, number in _numbers(store.plan)))
 
     def next_cells(self) -> list[PlannedCell]:
         """The next repetitions, added to the plan; none at the end. Raises: StoreError, DiskError."""
         while True:
-            for key, result in self._store.results().items():
-                if key not in self._seen:
-                    self._seen.add(key)
-                    self._rule.add(cell_run(self._store, result))
-            candidates = further_cells(self._store.plan, self._rule.next_counts(), seed=self._seed)
+            candidates = further_cells(self._store.plan, self._counts, seed=self._seed)
+            if not candidates:
+                self._look()
+                candidates = further_cells(self._store.plan, self._counts, seed=self._seed)
             if not candidates:
                 return []
             if to_run := self._same.add(candidates):
                 return to_run
 
+    def _look(self) -> None:
+        """Tells the rule all that was measured, and asks it how many repetitions it wants."""
+        for key, result in self._store.results().items():
+            if key not in self._seen:
+                self._seen.add(key)
+                self._rule.add(cell_run(self._store, result))
+        self._counts = self._rule.next_counts()
+
     def state(self) -> Sequence[CellPrecision]:
         """How far every precision is."""
         return self._rule.state()
+
+
+def _numbers(plan: Sequence[PlannedCell]) -> Iterator[tuple[int, int]]:
+    """Cells and repetitions of a plan, without disturbed ones."""
+    return ((planned.cell, planned.repetition) for planned in plan if planned.disturbed is None)
 
 
 def further_cells(plan: Sequence[PlannedCell], counts: Mapping[int, int], *, seed: int) -> list[PlannedCell]:

@@ -42,7 +42,7 @@ class SameLosses:
         unknown: list[PlannedCell] = []
         for cell, own in _by_cell(candidates).items():
             ended = [result for result in originals.values() if result.planned.cell == cell]
-            if own[0].repeats is None or not ended:
+            if own[0].repeats is None or not ended or not all(map(is_packable, ended)):
                 unknown += own
                 continue
             of_cell = _Known(ended, self._binary)
@@ -129,7 +129,7 @@ class _Known:
 
 
 def _is_original(result: RepetitionResult) -> bool:
-    return result.same_as is None and result.valid and result.planned.disturbed is None and is_packable(result)
+    return result.same_as is None and result.valid and result.planned.disturbed is None
 
 
 def _sent(result: RepetitionResult) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import chain
@@ -207,6 +207,22 @@ class StoredPlan(Sequence[PlannedCell]):
         """The repetitions in all, with those that join the plan once their losses are known."""
         there = Counter(cell for cell, (_, block) in zip(self.cells, self._own, strict=True) if block.disturbed is None)
         return len(self) + sum(max((kind.repeats or 0) - there[kind.cell], 0) for kind in self.kinds)
+
+    def whole_until(self, there: Container[str]) -> dict[int, int]:
+        """For cells whose repetitions join the plan as their losses are known: their first missing repetition.
+
+        Those behind it tell less than they seem to: whether they are there depends on what they lose.
+
+        Args:    there: the keys of ended repetitions.
+        Returns: by cell; nothing for a cell without a missing one.
+        """
+        ended: dict[int, set[int]] = {kind.cell: set() for kind in self.kinds if kind.repeats is not None}
+        for at, (_, block) in enumerate(self._own):
+            if self.cells[at] in ended and block.disturbed is None and self.keys[at] in there:
+                ended[self.cells[at]].add(block.repetition)
+        wanted = {kind.cell: kind.repeats for kind in self.kinds if kind.repeats is not None}
+        first = {cell: next(n for n in range(len(own) + 1) if n not in own) for cell, own in ended.items()}
+        return {cell: n for cell, n in first.items() if n < max(wanted[cell], max(ended[cell], default=0) + 1)}
 
     def with_key(self, key: str) -> PlannedCell:
         """The repetition with a key. Raises: KeyError."""

@@ -1,6 +1,6 @@
 """A run for analysis: every repetition with a result, and its tables."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
 
 import polars as pl
@@ -11,6 +11,7 @@ from crosswind.files.damage import Damage
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
 from crosswind.store.partitions import PACKED_AT_ONCE, texts_of
+from crosswind.store.plan import PlannedCell
 from crosswind.store.result import RepetitionResult
 from crosswind.store.run_file import RunFile
 
@@ -27,8 +28,11 @@ def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord
     """
     manifest = store.manifest
     results, damaged = store.checked_results(cells_of)
+    until = store.plan.whole_until(results.keys())
     cells = []
     for result in results.values():
+        if _is_beyond(until, result.planned):
+            continue
         try:
             cells.append(cell_run(store, result))
         except DamagedFileError as error:
@@ -65,6 +69,11 @@ def large_run_of(store: Store, cells_of: Container[int], *, results: bool) -> La
     )
 
 
+def _is_beyond(until: Mapping[int, int], planned: PlannedCell) -> bool:
+    """Whether a repetition stands behind a missing one of a cell, where this makes a difference."""
+    return planned.disturbed is None and planned.repetition >= until.get(planned.cell, planned.repetition + 1)
+
+
 def kinds_of(store: Store) -> list[CellRun]:
     """Each planned cell without a repetition, by index. Raises: StoreError."""
     return [
@@ -82,22 +91,33 @@ def _seeds(store: Store) -> pl.DataFrame:
 
 
 def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator[RunPart]:
+    until = store.plan.whole_until(store.packed().keys() | store.results_in_directories()[0].keys())
     for at, partition in enumerate(store.partitions()):
         try:
             known = partition.stored_sums
-            asked = results or at == 0 or known is None or known["valid"] < len(partition.keys)
+            asked = results or at == 0 or bool(until) or known is None or known["valid"] < len(partition.keys)
             texts = partition.texts() if asked else None
             cells = frozenset(texts["cell"] if texts is not None else () if known is None else known["cells"])
             samples = partition.every_row(SAMPLES)
         except DamagedFileError as error:
             damaged += store.damage_of(partition, error)
             continue
-        yield RunPart(cells, len(partition.keys), texts, samples)
+        if until and texts is not None:
+            texts, samples = _counted(texts, until), _counted(samples, until)
+        yield RunPart(cells, len(partition.keys) if texts is None else texts.height, texts, samples)
     in_directories, of_results = store.results_in_directories()
     damaged += of_results
-    left = list(in_directories.values())
+    left = [result for result in in_directories.values() if not _is_beyond(until, result.planned)]
     for start in range(0, len(left), PACKED_AT_ONCE):
         yield part_of(store, left[start : start + PACKED_AT_ONCE], damaged)
+
+
+def _counted(rows: pl.DataFrame, until: Mapping[int, int]) -> pl.DataFrame:
+    """The rows of repetitions before their cell's first missing one, where this makes a difference."""
+    first = {"cell": list(until), "until": list(until.values())}
+    limits = pl.DataFrame(first, schema={"cell": pl.UInt32, "until": pl.Int64})
+    joined = rows.join(limits, on="cell", how="left", maintain_order="left")
+    return joined.filter(pl.col("until").is_null() | (pl.col("repetition") < pl.col("until"))).drop("until")
 
 
 def part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Damage]) -> RunPart:

@@ -13,6 +13,7 @@ from crosswind.findings.each_packet.sentence import (
     cause_noun,
     cost_text,
     effect_of,
+    packets_caption,
     time_text,
     timeline_title,
 )
@@ -90,7 +91,7 @@ def packet_chart(each: EachPacket) -> Chart:
         .encode(x=x, y=y.axis(_amounts(highest, shown, log=log)), color=colour, tooltip=_TIPS, href="href:N")
     )
     note = _NOTE.format("losing" if each.hold_ns is None else f"holding back by {time_text(each.hold_ns)}")
-    return Chart(named_levels(each.levels), specification(drawing, _HEIGHT), (note,))
+    return Chart(packets_caption(each), specification(drawing, _HEIGHT), (note,))
 
 
 def _bar(place: int, cost: PacketCost, hold_ns: int | None, divisor: float, highest: float) -> _Bar:

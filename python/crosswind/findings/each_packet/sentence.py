@@ -138,6 +138,11 @@ def cause_noun(cause: str | None) -> str:
     return "an unknown cause" if cause is None else catalog().parts[cause].noun
 
 
+def packets_caption(each: EachPacket) -> str:
+    """What the chart of a cell's packets is called."""
+    return named_levels(each.levels) or ("each packet lost" if each.hold_ns is None else "each packet held back")
+
+
 def timeline_title(cost: PacketCost) -> str:
     """The heading of the exchange that a packet delays most."""
     return f"Timeline of {cost.key}: packet {cost.index + 1} {WAYS[cost.direction]}, {cost_text(cost)}"

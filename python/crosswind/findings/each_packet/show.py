@@ -12,6 +12,7 @@ from crosswind.findings.each_packet.sentence import (
     curve_sentence,
     effect_of,
     most_text,
+    packets_caption,
     rows_of,
     slope_sentence,
     slope_text,
@@ -31,8 +32,8 @@ _HOW_TO_READ = (
     "adds is what all connections and exchanges took longer. Packets in a row that cost the same share a row."
 )
 _HOW_TO_READ_HELD = (
-    "The repetition was run again for each packet, with that one held back before the link, and those behind it. What "
-    "it adds is what all connections and exchanges took longer. A packet that delays the end as long as it is held is "
+    "The repetition was run again for each packet, with that one held back on its way, and those behind it. What it "
+    "adds is what all connections and exchanges took longer. A packet that delays the end as long as it is held is "
     "on the critical path; one that does not has slack."
 )
 _MOST_SENTENCES = 4
@@ -173,7 +174,7 @@ def _sentences(each: EachPacket) -> list[str]:
 def _charts(found: Sequence[EachPacket], is_drawn: bool) -> list[list[Chart]]:
     """The packets, and the means over the rate of loss."""
     if not is_drawn:
-        return [[Chart(named_levels(each.levels)) for each in found]]
+        return [[Chart(packets_caption(each)) for each in found]]
     # Altair takes a while to import.
     from crosswind.findings.each_packet.chart import curve_charts, packet_chart
 
