@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from crosswind.store.directory import Store
+from crosswind.store.record import record_of
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 
@@ -94,3 +97,19 @@ def test_packets_that_delay_the_end_are_those_that_something_waits_for(
     assert held["forward"][0] == held["reverse"][0] == 1
     assert not any(held["forward"][1:] + held["reverse"][1:])
     assert (each["hold_ns"], each["slope_ns"], each["curve"]) == (1_000_000, None, None)
+
+
+def test_a_packet_that_an_exchange_waits_for_in_flight_delays_it_by_as_much_as_it_is_late(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    requires_kernel()
+    words = ("run", "echo", "--delay", "20ms", "--messages", "3", "--size", "20kB", "--each-hold", "100us")
+    crosswind = Cli(tmp_path, capfd)
+    (each,) = crosswind(*words, "--transport", "tcp", "--output", "run", "--json").json["each_packet"]
+    clean = next(run for run in record_of(Store.read(tmp_path / "run")).cells if run.disturbed is None)
+    in_flight = clean.pieces().filter(pl.col("part").str.starts_with("propagation")).select("direction", "index")
+    late = {(cost["direction"], cost["index"]): cost["cost_ns"] for cost in each["costs"]}
+    assert in_flight.height > 5
+    # A timer of the kernel may take up half a microsecond.
+    assert all(99_000 < late[packet] <= 100_000 for packet in in_flight.rows())
+    assert 0 in late.values()
