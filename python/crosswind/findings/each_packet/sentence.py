@@ -179,7 +179,7 @@ def curve_sentence(each: EachPacket) -> list[str]:
         return []
     name = named_levels(each.levels)
     tried = f", from {count(curve.pairs)} of {count(curve.all_pairs)} pairs of packets" if curve.pairs else ""
-    if curve.pairs == curve.all_pairs:
+    if curve.pairs and curve.pairs == curve.all_pairs:
         tried = f", from all {count(curve.pairs)} pairs of packets"
     said = f"up to {percent(curve.line_to)} of loss one number tells what it adds, within a tenth"
     if curve.points[-1].rate > curve.line_to:
