@@ -123,8 +123,8 @@ pub struct HostConfig {
     /// place in every repetition, with seed anywhere, as on a machine.
     #[schemars(extend("default_help" = "fixed"))]
     pub tick_phase: TickPhase,
-    /// Seed of all random numbers that the hosts draw in virtual time, such as QUIC's connection ids and the packet numbers that it skips:
-    /// the same in every repetition.
+    /// Seed for the hosts' random numbers in virtual time, as for QUIC's connection ids and skipped packet numbers: the same in every
+    /// repetition.
     #[schemars(range(max = 9_007_199_254_740_992_u64), extend("default_help" = "each repetition's own"))]
     pub random_seed: Option<u64>,
 }
