@@ -1,4 +1,4 @@
-"""Packets in order of time: a bar is as high as what the packet adds; and the mean over the rate of loss."""
+"""Packets in sending order, a bar for each cost; and the mean over the loss rate."""
 
 import math
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class _Bar:
 
 @dataclass(frozen=True)
 class _Rate:
-    """The mean at a rate of loss, in percent; line: by the slope alone."""
+    """The mean at a loss rate, in percent; line: by the slope alone."""
 
     loss: float
     mean: float
@@ -139,7 +139,7 @@ def _amounts(highest: float, shown: Sequence[float], *, log: bool) -> alt.Axis:
 
 
 def curve_charts(each: EachPacket) -> list[Chart]:
-    """The mean over the rate of loss; none where single losses do not tell it."""
+    """The mean over the loss rate; none where single losses do not tell it."""
     curve = each.curve
     if curve is None or len(curve.points) < 2 or each.slope_ns is None:
         return []

@@ -1,4 +1,4 @@
-"""The mean over the rate of independent loss, from single losses and pairs."""
+"""The mean over the independent loss rate, from single losses and pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from crosswind.stats.linearised import student
 _RATES = np.geomspace(1e-7, 0.5, 400)
 _SHOWN = 40
 _TENTH = 0.1
-"""Of what loss adds: an error that is small beside it."""
+"""A small error, relative to the added time."""
 _TWO = (1.0, 2.0, 4.0)
 """Two losses cost so many times as much as one: at least, if they meet by chance, and with every timer doubled."""
 _FEWEST_PAIRS = 8
@@ -23,7 +23,7 @@ _MORE = (1.0, 1.5, 3.0)
 
 @dataclass(frozen=True)
 class _Costs:
-    """Repetitions by their number of losses. Attributes: per exchange, in ns; three: least, middle, most."""
+    """Repetitions by their losses. Attributes: per exchange, in ns; three: least, middle, most."""
 
     packets: int
     weights: np.ndarray
@@ -105,7 +105,7 @@ def _pair_cost(
 ) -> tuple[float, float, float] | None:
     """What two losses add to an exchange's mean, with limits; None where too few pairs tell.
 
-    The sum of what each adds alone is known for all pairs; only what they add beyond it is a mean over those tried.
+    The two single costs are known for all pairs; only their interaction is a mean over those tried.
 
     Args: shares: of all pairs, those with each single packet. level: of the limits.
     """

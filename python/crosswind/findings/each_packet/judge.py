@@ -101,7 +101,7 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
 def _timelines(costs: Sequence[Disturbance], before: Taken) -> Iterator[Explained]:
     """For the costliest packets, one for each cost, the exchange delayed most.
 
-    A cost of connections that exchanges share has none.
+    Shared connections' costs have none.
     """
     kinds = {round(cost.total_ns or 0, -6): cost for cost in reversed(costs) if (cost.total_ns or 0) > cost.connect_ns}
     for _, cost in sorted(kinds.items(), reverse=True)[:_TIMELINES]:
@@ -155,7 +155,7 @@ def _sent_at(clean: CellRun) -> dict[Packet, int]:
 
 
 def _models(clean: CellRun, measured_ns: float | None) -> Iterator[ModelSlope]:
-    """The slopes of models that predict a time of this workload, by formula; none without a measured one."""
+    """Slopes by models for this workload's times; none without a measured one."""
     if measured_ns is None:
         return
     cell = situation(clean.parameters, clean.effect, None)

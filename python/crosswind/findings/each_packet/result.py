@@ -31,7 +31,7 @@ class PacketCost(ResultModel):
 
 
 class CurvePoint(ResultModel):
-    """An exchange's mean at a rate of independent loss, with the limits that repetitions with more losses leave it."""
+    """An exchange's mean at an independent loss rate, with limits for repetitions with more losses."""
 
     rate: float
     mean_ns: float
@@ -40,12 +40,12 @@ class CurvePoint(ResultModel):
 
 
 class LossCurve(ResultModel):
-    """The mean over the rate of loss: repetitions without loss, with one, and with more, by their probability.
+    """The mean over the loss rate: repetitions without loss, with one, and with more, by their probability.
 
     `pairs` of all `all_pairs` pairs of packets were lost together; their mean cost is `pair_ns`. Where none was, two
     losses cost between one and four times as much as one. More than two cost between one and three times as much as a
-    pair. `line_to`: up to this rate the slope alone is within a tenth of what loss adds. `points` end where the limits
-    are a tenth of it away from the mean.
+    pair. `line_to`: up to this rate the slope alone is right within a tenth. `points` end where the limits are a tenth
+    away from the mean's increase.
     """
 
     pairs: int
@@ -56,10 +56,7 @@ class LossCurve(ResultModel):
 
 
 class ModelSlope(ResultModel):
-    """What a model says a small rate of loss adds to an exchange's mean, over the rate, and what it adds.
-
-    Both without the connection that an exchange opens for itself.
-    """
+    """A model's slope at zero loss, and the measured one, both without an exchange's own connection."""
 
     model: str
     title: str
@@ -77,7 +74,7 @@ class EachPacket(ResultModel):
     over p, as p approaches 0; null where an exchange fails, or packets are held. `slope_failed`, `slope_delayed`: the
     same of the shares that fail, and that take longer or fail; `slope_connect_ns`: of the mean time to set up a shared
     connection, 0 without any. `curve`: the mean over the rate; null without a slope. `models`: their slopes.
-    `timelines`: for the costliest packets, one of each kind, the exchange that they delay most.
+    `timelines`: for the costliest packets, one a cost, the exchange delayed most.
     `of_one_seed`: why costs are those of one seed alone; null where no chance but the loss has a part in them.
     """
 

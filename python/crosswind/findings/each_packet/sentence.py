@@ -173,7 +173,7 @@ def cost_text(loss: PacketCost) -> str:
 
 
 def curve_sentence(each: EachPacket) -> list[str]:
-    """Up to which rate of loss the numbers hold; nothing without a curve."""
+    """Up to which loss rate the numbers hold; nothing without a curve."""
     curve = each.curve
     if curve is None or not curve.points:
         return []

@@ -1,4 +1,4 @@
-"""Each packet's cost on a page: a picture, sentences, the curve over the rate of loss, and tables."""
+"""Each packet's cost on a page: a picture, sentences, the curve over the loss rate, and tables."""
 
 from collections.abc import Iterator, Sequence
 
@@ -172,7 +172,7 @@ def _sentences(each: EachPacket) -> list[str]:
 
 
 def _charts(found: Sequence[EachPacket], is_drawn: bool) -> list[list[Chart]]:
-    """The packets, and the means over the rate of loss."""
+    """The packets, and the means over the loss rate."""
     if not is_drawn:
         return [[Chart(packets_caption(each)) for each in found]]
     # Altair takes a while to import.
