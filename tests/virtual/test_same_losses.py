@@ -10,7 +10,7 @@ from crosswind.store.directory import Store
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 
-REPETITIONS = 40
+REPETITIONS = 24
 LOSSY = ("--delay", "20ms", "--messages", "5", "--loss", "1%", "--clock", "virtual")
 
 
