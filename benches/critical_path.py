@@ -24,10 +24,10 @@ from crosswind.study.design import Study
 FEW, MANY = 10, 200
 HOLD_NS = 100_000
 SAME = 0.02
-"""Of the hold: a delay closer to it is as long."""
+"""Tolerance, relative to the hold."""
 NOTHING_NS = 2_000
 _NO_WAIT = "^(propagation|serialisation|client_host|server_host|late|request|reply)"
-"""Parts in which an exchange waits for nothing but its own packets and programs."""
+"""Parts without a wait for a window or a recovery."""
 TRANSPORTS = ("tcp", "tls", "http1", "https1", "http2", "websocket", "quic", "http3", "webtransport")
 
 

@@ -383,7 +383,7 @@ impl PathConfig {
         let mut losses: Vec<_> = self.compiled(side, seed)?.into_iter().filter_map(of_losses).collect();
         let mut is_lost = |index: &u64| {
             let mut packet = Packet::entering(*index, Instant::ZERO, Arrival::default());
-            // A packet lost in one hop does not reach the next; its fate there is the same for each seed.
+            // As in the path, a packet lost in one hop does not reach the next.
             losses.iter_mut().any(|loss| matches!(loss.judge_packet(&mut packet), Outcome::Drops(_)))
         };
         Ok((0..packets).filter(|index| is_lost(index)).collect())

@@ -1,4 +1,4 @@
-"""What single packets cost, lost or held back: repetitions with one such packet by design, beside the clean one."""
+"""Costs of single packets, lost or held back: repetitions with one by design, beside the clean repetition."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.cell.record import CellRun
 
 NOTHING_NS = 1_000.0
-"""Smaller costs count as zero: in virtual time a host takes this long for another packet at most."""
+"""Smaller costs count as zero: a host's virtual time for one more packet is shorter."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Disturbance:
 
     @property
     def direction(self) -> str:
-        """Of its first packet."""
+        """The first packet's direction."""
         return self.packets[0][0]
 
     @property
     def index(self) -> int:
-        """Of its first packet."""
+        """The first packet's index."""
         return self.packets[0][1]
 
 
@@ -55,9 +55,9 @@ def disturbances(clean: CellRun, runs: Sequence[CellRun], hold_ns: int | None = 
     own = _beside(clean, runs, hold_ns, 1)
     before = Taken.of(clean)
     made: list[Disturbance] = []
-    for direction in DIRECTIONS:
+    for direction, count in packets_of(clean).items():
         indexes = sorted(index for ((way, index),) in own if way == direction)
-        weights = weights_of(indexes, packets_of(clean, direction))
+        weights = weights_of(indexes, count)
         made += [
             _cost(before, own[(direction, index),], weight) for index, weight in zip(indexes, weights, strict=True)
         ]
@@ -70,24 +70,24 @@ def pairs_of(clean: CellRun, runs: Sequence[CellRun]) -> list[Disturbance]:
     return [_cost(before, run, 1.0) for run in _beside(clean, runs, None, 2).values()]
 
 
-def slope_ns(clean: CellRun, costs: Sequence[Disturbance]) -> float | None:
+def slope_ns(clean: CellRun, costs: Sequence[Disturbance], *, connecting: bool = True) -> float | None:
     """The derivative of an exchange's mean by the loss rate, at rate 0.
 
-    None without costs, or where an exchange fails. Args: costs: from `disturbances`.
+    Args:    costs: from `disturbances`. connecting: with the connection opened for this exchange alone.
+    Returns: None without costs, or where an exchange fails.
     """
-    known = [cost.weight * (cost.total_ns - cost.connect_ns) for cost in costs if cost.total_ns is not None]
+    known = [
+        cost.weight * (cost.total_ns - (cost.connect_ns if connecting else cost.connecting_ns))
+        for cost in costs
+        if cost.total_ns is not None
+    ]
     return sum(known) / clean.samples.height if costs and len(known) == len(costs) else None
 
 
-def exchange_slope_ns(clean: CellRun, costs: Sequence[Disturbance]) -> float | None:
-    """As `slope_ns`, without the connections that exchanges open for themselves."""
-    known = [cost.weight * (cost.total_ns - cost.connecting_ns) for cost in costs if cost.total_ns is not None]
-    return sum(known) / clean.samples.height if costs and len(known) == len(costs) else None
-
-
-def packets_of(run: CellRun, direction: str) -> int:
-    """The packets that a host sent."""
-    return 0 if run.finished is None else int(getattr(run.finished.ledger, direction).in_)
+def packets_of(run: CellRun) -> dict[str, int]:
+    """The hosts' packets, by direction."""
+    ledger = None if run.finished is None else run.finished.ledger
+    return dict.fromkeys(DIRECTIONS, 0) if ledger is None else ledger.sent
 
 
 def weights_of(indexes: Sequence[int], count: int) -> Iterator[float]:
@@ -128,7 +128,7 @@ class Taken:
 
     @property
     def connecting_ns(self) -> float:
-        """What connections took to set up, in all."""
+        """All connections' set-up time."""
         return float(self.connects_ns.sum())
 
     @property
@@ -143,7 +143,7 @@ class Taken:
 
     @property
     def exchanges_ns(self) -> float:
-        """The sum of what successful exchanges took."""
+        """The successful exchanges' total time."""
         return float(np.nansum(self.times_ns))
 
 
@@ -171,5 +171,5 @@ def _cost(before: Taken, run: CellRun, weight: float) -> Disturbance:
     shared = connecting if total and before.shares_connections else 0.0
     unharmed = ~(now.times_ns >= before.times_ns + NOTHING_NS) & ~np.isnan(now.times_ns) if is_comparable else None
     delayed = len(before.times_ns) if unharmed is None else int((~unharmed).sum())
-    sent = sum(packets_of(run, direction) for direction in DIRECTIONS)
+    sent = sum(packets_of(run).values())
     return Disturbance(run, run.disturbed.packets, total, shared, connecting, failed, delayed, sent, weight)

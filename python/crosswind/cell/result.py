@@ -137,6 +137,11 @@ class Ledger(Directions[DirectionLedger]):
 
     closed: bool
 
+    @property
+    def sent(self) -> dict[str, int]:
+        """The hosts' packets, by direction."""
+        return {"forward": self.forward.in_, "reverse": self.reverse.in_}
+
 
 class HostReadback(ProtocolObject):
     """Settings as the kernel had them; `socket` is null where no socket of the workload's was looked at."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from crosswind.catalog.disturbed import Disturbed, Packet
-from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.catalog.precision import CellPrecision
 from crosswind.cell.check import CheckedCell
 from crosswind.store.directory import Store
@@ -43,7 +42,7 @@ class EachPacket:
         """
         plan = self._store.plan
         cells = frozenset[int]().union(*(asked.cells for asked in self._asked))
-        last = dict(sorted(zip(plan.cells, plan.repetitions, strict=True)))
+        last = plan.last_repetitions
         ended = _Ended(self._store.results(), [planned for planned in plan if planned.cell in cells])
         numbered: list[PlannedCell] = []
         for asked in self._asked:
@@ -105,7 +104,7 @@ class _Ended:
         result = self._results.get(planned.key)
         if result is None or result.finished is None or not result.valid:
             return None
-        return {direction: getattr(result.finished.ledger, direction).in_ for direction in DIRECTIONS}
+        return None if result.finished.ledger is None else result.finished.ledger.sent
 
 
 def _further(clean: PlannedCell, asked: _Asked, ended: _Ended) -> list[Disturbed]:

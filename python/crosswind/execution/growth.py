@@ -4,7 +4,7 @@ A new repetition is the planned cell with another number and seed. All cells in 
 meeting the same losses, whichever still run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from crosswind.catalog.path_effect import PathEffect
@@ -44,7 +44,7 @@ class Additions(Protocol):
     """Adds repetitions to a run's plan."""
 
     def add(self, candidates: Sequence[PlannedCell]) -> list[PlannedCell]:
-        """Those to be run. Others are known without, and some are candidates again later."""
+        """Adds those with known results, and returns those to run. The others are candidates again later."""
 
 
 class Growth(Protocol):
@@ -82,7 +82,7 @@ class AdaptiveRepetitions:
         self._seed = seed
         self._seen: set[str] = set()
         # Repetitions join the plan as their losses are known: a look at some of them would be at those with few losses.
-        self._counts = dict(sorted((cell, number + 1) for cell, number in _numbers(store.plan)))
+        self._counts = {cell: number + 1 for cell, number in store.plan.last_repetitions.items()}
 
     def next_cells(self) -> list[PlannedCell]:
         """The next repetitions, added to the plan; none at the end. Raises: StoreError, DiskError."""
@@ -107,11 +107,6 @@ class AdaptiveRepetitions:
     def state(self) -> Sequence[CellPrecision]:
         """How far every precision is."""
         return self._rule.state()
-
-
-def _numbers(plan: Sequence[PlannedCell]) -> Iterator[tuple[int, int]]:
-    """Cells and repetitions of a plan, without disturbed ones."""
-    return ((planned.cell, planned.repetition) for planned in plan if planned.disturbed is None)
 
 
 def further_cells(plan: Sequence[PlannedCell], counts: Mapping[int, int], *, seed: int) -> list[PlannedCell]:

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -122,18 +122,13 @@ def planned_cells(
     of_each_packet = cells_of(study, checked)
     keeps_files = options.packets or options.capture or options.qlog or options.profile
     repeats = {} if keeps_files else {cell: times for cell, times in repeats_of(study, checked).items() if times > 1}
-    items = [
-        item for item in runs_of(Plan.of(study), checked) if item.repetition == 0 or item.cell.index not in repeats
-    ]
-    return tuple(
-        replace(
-            _planned(item, by_cell[index], asked | {"packets": options.packets or index in of_each_packet}),
-            order=order,
-            repeats=repeats.get(index),
-        )
-        for order, item in enumerate(items)
-        for index in [item.cell.index]
-    )
+    of_cell = {
+        index: (cell, asked | {"packets": options.packets or index in of_each_packet}, repeats.get(index))
+        for index, cell in by_cell.items()
+    }
+    # Other repetitions join the plan once their losses are known.
+    items = _once(runs_of(Plan.of(study), checked), repeats)
+    return tuple(_planned(item, *of_cell[item.cell.index]) for item in items)
 
 
 def repeats_of(study: Study, checked: Sequence[CheckedCell]) -> dict[int, int]:
@@ -148,12 +143,16 @@ def runs_of(plan: Plan, checked: Sequence[CheckedCell]) -> tuple[PlanItem, ...]:
 
     Args: checked: the study's cells; empty without crosswind-cell: all repetitions are then run.
     """
-    exact = {cell.cell.index for cell in checked if cell.exact}
-    run = [item for item in plan if item.repetition == 0 or item.cell.index not in exact]
+    return _once(plan, {cell.cell.index for cell in checked if cell.exact})
+
+
+def _once(items: Iterable[PlanItem], cells: Container[int]) -> tuple[PlanItem, ...]:
+    """The runs, with only the first repetition for some cells."""
+    run = [item for item in items if item.repetition == 0 or item.cell.index not in cells]
     return tuple(item if item.order == order else replace(item, order=order) for order, item in enumerate(run))
 
 
-def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) -> PlannedCell:
+def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool], repeats: int | None) -> PlannedCell:
     cost = checked.forecast
     return PlannedCell(
         key=item.key,
@@ -171,6 +170,7 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
         expected_load=cost.load,
         undelayed=cost.undelayed,
         exact=checked.exact,
+        repeats=repeats,
     )
 
 

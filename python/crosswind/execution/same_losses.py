@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.catalog.precision import CellPrecision
 from crosswind.cell.losses import Lost, lost_packets
 from crosswind.execution.growth import Additions, further_cells
@@ -134,9 +133,9 @@ def _is_original(result: RepetitionResult) -> bool:
 
 def _sent(result: RepetitionResult) -> tuple[int, int]:
     """The packets of both directions."""
-    assert result.finished is not None
-    forward, reverse = (getattr(result.finished.ledger, direction).in_ for direction in DIRECTIONS)
-    return forward, reverse
+    assert result.finished is not None and result.finished.ledger is not None
+    sent = result.finished.ledger.sent
+    return sent["forward"], sent["reverse"]
 
 
 def _among(lost: Lost, packets: tuple[int, int]) -> Lost:

@@ -203,6 +203,11 @@ class StoredPlan(Sequence[PlannedCell]):
         return [block.seed for _, block in self._own]
 
     @property
+    def last_repetitions(self) -> dict[int, int]:
+        """Each cell's highest repetition."""
+        return dict(sorted(zip(self.cells, self.repetitions, strict=True)))
+
+    @property
     def wanted(self) -> int:
         """The repetitions in all, with those that join the plan once their losses are known."""
         there = Counter(cell for cell, (_, block) in zip(self.cells, self._own, strict=True) if block.disturbed is None)
@@ -216,11 +221,13 @@ class StoredPlan(Sequence[PlannedCell]):
         Args:    there: the keys of ended repetitions.
         Returns: by cell; nothing for a cell without a missing one.
         """
-        ended: dict[int, set[int]] = {kind.cell: set() for kind in self.kinds if kind.repeats is not None}
+        wanted = {kind.cell: kind.repeats for kind in self.kinds if kind.repeats is not None}
+        if not wanted:
+            return {}
+        ended: dict[int, set[int]] = {cell: set() for cell in wanted}
         for at, (_, block) in enumerate(self._own):
             if self.cells[at] in ended and block.disturbed is None and self.keys[at] in there:
                 ended[self.cells[at]].add(block.repetition)
-        wanted = {kind.cell: kind.repeats for kind in self.kinds if kind.repeats is not None}
         first = {cell: next(n for n in range(len(own) + 1) if n not in own) for cell, own in ended.items()}
         return {cell: n for cell, n in first.items() if n < max(wanted[cell], max(ended[cell], default=0) + 1)}
 

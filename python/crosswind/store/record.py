@@ -91,7 +91,8 @@ def _seeds(store: Store) -> pl.DataFrame:
 
 
 def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator[RunPart]:
-    until = store.plan.whole_until(store.packed().keys() | store.results_in_directories()[0].keys())
+    in_directories, of_results = store.results_in_directories()
+    until = store.plan.whole_until(store.packed().keys() | in_directories.keys())
     for at, partition in enumerate(store.partitions()):
         try:
             known = partition.stored_sums
@@ -105,7 +106,6 @@ def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator
         if until and texts is not None:
             texts, samples = _counted(texts, until), _counted(samples, until)
         yield RunPart(cells, len(partition.keys) if texts is None else texts.height, texts, samples)
-    in_directories, of_results = store.results_in_directories()
     damaged += of_results
     left = [result for result in in_directories.values() if not _is_beyond(until, result.planned)]
     for start in range(0, len(left), PACKED_AT_ONCE):

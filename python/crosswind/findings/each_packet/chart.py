@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import altair as alt
 
@@ -55,7 +55,7 @@ class _Bar:
     adds: float
     said: str
     kind: str
-    href: str | None = None
+    href: str | None
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def packet_chart(each: EachPacket) -> Chart:
     highest = max(added, default=divisor) / divisor
     links = _links(each)
     bars = [
-        replace(_bar(place, cost, each.hold_ns, divisor, highest), href=links.get(cost.key))
+        _bar(place, cost, each.hold_ns, highest, divisor=divisor, href=links.get(cost.key))
         for place, cost in enumerate(_ordered(each.costs), 1)
     ]
     shown = [abs(bar.adds) for bar in bars if bar.adds]
@@ -94,11 +94,14 @@ def packet_chart(each: EachPacket) -> Chart:
     return Chart(packets_caption(each), specification(drawing, _HEIGHT), (note,))
 
 
-def _bar(place: int, cost: PacketCost, hold_ns: int | None, divisor: float, highest: float) -> _Bar:
+def _bar(
+    place: int, cost: PacketCost, hold_ns: int | None, highest: float, *, divisor: float, href: str | None
+) -> _Bar:
     adds = highest if cost.cost_ns is None else max(cost.cost_ns, 0.0) / divisor
     sent = "" if cost.at_ns is None else time_text(cost.at_ns)
     sign = 1 if cost.direction == "forward" else -1
-    return _Bar(place, WAYS[cost.direction], cost.index + 1, sent, sign * adds, cost_text(cost), _kind(cost, hold_ns))
+    kind = _kind(cost, hold_ns)
+    return _Bar(place, WAYS[cost.direction], cost.index + 1, sent, sign * adds, cost_text(cost), kind, href)
 
 
 def _links(each: EachPacket) -> dict[str, str]:

@@ -34,7 +34,7 @@ class _Costs:
     two: tuple[float, float, float]
 
     def adds(self, rate: float) -> tuple[float, float, float]:
-        """What loss adds to the mean at a rate: least, middle, most."""
+        """The mean's increase at a loss rate: least, middle, most."""
         kept = log1p(-rate)
         single = self.weights * rate * np.exp(kept * (self.sent - 1))
         none = float(np.exp(kept * self.packets))

@@ -11,7 +11,6 @@ from crosswind.analysis.disturbed import (
     Disturbance,
     Taken,
     disturbances,
-    exchange_slope_ns,
     packets_of,
     pairs_of,
     shared_connections,
@@ -64,7 +63,7 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
     clean = next((run for run in runs if run.disturbed is None and run.finished is not None), None)
     if clean is None:
         return None
-    packets = {direction: packets_of(clean, direction) for direction in DIRECTIONS}
+    packets = packets_of(clean)
     costs = disturbances(clean, runs, asked.hold_ns)
     if not costs and any(packets.values()):
         return None
@@ -90,7 +89,7 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
         slope_delayed=_share(((cost.weight, cost.delayed) for cost in costs), exchanges),
         slope_connect_ns=sum(cost.weight * cost.connect_ns for cost in costs) / max(connections, 1),
         curve=curve,
-        models=list(_models(clean, exchange_slope_ns(clean, costs))) if is_lost else [],
+        models=list(_models(clean, slope_ns(clean, costs, connecting=False))) if is_lost else [],
         timelines=list(_timelines(costs, taken)),
         of_one_seed=_of_one_seed(clean),
         note=asked.note,
@@ -99,7 +98,7 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
 
 
 def _timelines(costs: Sequence[Disturbance], before: Taken) -> Iterator[Explained]:
-    """For the costliest packets, one for each cost, the exchange delayed most.
+    """The exchanges that the costliest packets delay most, one for each cost.
 
     Shared connections' costs have none.
     """
@@ -148,7 +147,7 @@ def _share(of_packets: Iterable[tuple[float, int]], exchanges: int) -> float:
 
 
 def _sent_at(clean: CellRun) -> dict[Packet, int]:
-    """When each packet was sent, from the first one on."""
+    """Each packet's send time, after the first packet's."""
     own = clean.packets.filter(pl.col("copy") == 0).select("direction", "index", "in_ns")
     first = own["in_ns"].min()
     return {(direction, index): at_ns - first for direction, index, at_ns in own.iter_rows()}

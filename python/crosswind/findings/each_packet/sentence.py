@@ -81,7 +81,7 @@ def effect_of(cost: PacketCost, hold_ns: int) -> str:
 
 
 def slope_sentence(each: EachPacket) -> str:
-    """What 0.1 % loss adds to the mean, mostly by which cause; or the failing share."""
+    """The mean's increase by 0.1 % loss, with its main cause; or the failing share."""
     name = named_levels(each.levels)
     if not each.count or each.hold_ns is not None:
         return each.sentence
@@ -139,7 +139,7 @@ def cause_noun(cause: str | None) -> str:
 
 
 def packets_caption(each: EachPacket) -> str:
-    """What the chart of a cell's packets is called."""
+    """The caption of a cell's packet chart."""
     return named_levels(each.levels) or ("each packet lost" if each.hold_ns is None else "each packet held back")
 
 
