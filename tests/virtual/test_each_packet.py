@@ -43,10 +43,13 @@ def test_the_loss_of_each_packet_of_an_upload_costs_what_it_did_by_hand(
         assert each["slope_ns"] == sum(loss["cost_ns"] for loss in each["costs"])
         assert each["curve"]["pairs"] == 64
     (page,) = (tmp_path / "crosswind-runs").glob("*/report.html")
-    assert page.read_text(encoding="utf-8").count("timeline-of-c000-r01-packet-1-to-the-server-1-056-s") == 2
+    assert page.read_text(encoding="utf-8").count("timeline-of-c000-r01-packet-0-to-the-server-1-056-s") == 2
     tcp = ran.json["each_packet"][0]
     causes = {loss["cause"] for loss in tcp["costs"] if loss["cost_ns"]}
     assert causes == {"syn_timer", "fast_recovery"}
+    # Ten kilobytes are seven segments.
+    carried = [loss["carries"] for loss in tcp["costs"] if loss["direction"] == "forward"]
+    assert (carried[:2], carried[2:9]) == (["SYN", "no data"], [*["1448 B"] * 6, "1312 B"])
     # Repetitions that lose a packet by design are in no estimate.
     assert [cell["repetitions"] for cell in ran.json["cells"]] == [1, 1, 1]
 

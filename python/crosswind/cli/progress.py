@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from crosswind.catalog import Carrier, catalog
 from crosswind.catalog.precision import CellPrecision
 from crosswind.cell.process import CellEnd
 from crosswind.cli.progress_text import (
@@ -37,6 +38,9 @@ from crosswind.report.text.precision import precision_text
 from crosswind.store.plan import PlannedCell
 
 _SHOWN_CELLS = 8
+_MANY = 100
+"""Repetitions to run, for a hint on fewer."""
+_RARE_LOSS = 0.01
 _QUIET_S = 2.0
 """Between two plain lines about concurrency."""
 _FEW, _BETWEEN_LINES_S = 20, 5.0
@@ -128,6 +132,15 @@ class LiveProgress(_Shown):
             yield Text(f"  and {len(going_on) - _SHOWN_CELLS} more", style="dim")
 
 
+def _would_repeat(planned: PlannedCell) -> bool:
+    """Whether only QUIC's random numbers make repetitions differ that lose the same, rare packets."""
+    transport = catalog().transports.get(planned.parameters["workload"].get("transport"))
+    if transport is None or transport.carrier is not Carrier.QUIC or not planned.is_virtual:
+        return False
+    is_drawn = "random_seed" not in planned.parameters.get("host", {})
+    return is_drawn and 0 < max(planned.effect.forward.loss, planned.effect.reverse.loss) <= _RARE_LOSS
+
+
 class PlainProgress(_Shown):
     """One line when a run starts, and one when a repetition ends; of many repetitions one now and then, for logs."""
 
@@ -144,6 +157,8 @@ class PlainProgress(_Shown):
         later = sum(repeats.values()) - sum(planned.cell in repeats for planned in plan)
         known = f"; of {later} more, one for each set of lost packets" if later else ""
         self._print(f"{name}: {len(missing)} of {count_of(len(plan), 'repetition')} to run{kept}{known}")
+        if len(missing) >= _MANY and any(map(_would_repeat, missing)):
+            self._print("hint: --random-seed 1 runs QUIC's repetitions that lose the same packets only once")
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
         """Prints how much more will run."""

@@ -38,9 +38,10 @@ _BARS_WIDTH = 260.0
 _BELOW, _ABOVE = 3, 1.1
 """A logarithmic axis is linear below a third of the smallest cost; any ends above the largest."""
 _NOTE = (
-    "A bar for each packet: what {} it alone adds to all connections and exchanges. Upwards: packets to the server; "
-    "downwards: to the client. No bar: nothing, or less than nothing. A click shows the timeline."
+    "A bar for each packet: what {} alone adds to all connections and exchanges. Upwards: packets to the server; "
+    "downwards: to the client. No bar: nothing, or less than nothing."
 )
+_CLICK = " A click shows the timeline."
 _CURVE_NOTE = "Line: what the slope alone says. Band: what repetitions with more losses than were tried may add."
 
 
@@ -51,6 +52,7 @@ class _Bar:
     place: int
     direction: str
     packet: int
+    carries: str
     sent: str
     adds: float
     said: str
@@ -90,7 +92,8 @@ def packet_chart(each: EachPacket) -> Chart:
         .mark_bar(width=width)
         .encode(x=x, y=y.axis(_amounts(highest, shown, log=log)), color=colour, tooltip=_TIPS, href="href:N")
     )
-    note = _NOTE.format("losing" if each.hold_ns is None else f"holding back by {time_text(each.hold_ns)}")
+    note = _NOTE.format("losing it" if each.hold_ns is None else f"holding it back by {time_text(each.hold_ns)}")
+    note += _CLICK if links else ""
     return Chart(packets_caption(each), specification(drawing, _HEIGHT), (note,))
 
 
@@ -101,7 +104,9 @@ def _bar(
     sent = "" if cost.at_ns is None else time_text(cost.at_ns)
     sign = 1 if cost.direction == "forward" else -1
     kind = _kind(cost, hold_ns)
-    return _Bar(place, WAYS[cost.direction], cost.index + 1, sent, sign * adds, cost_text(cost), kind, href)
+    return _Bar(
+        place, WAYS[cost.direction], cost.index, cost.carries or "", sent, sign * adds, cost_text(cost), kind, href
+    )
 
 
 def _links(each: EachPacket) -> dict[str, str]:
@@ -185,4 +190,4 @@ def _colours(bars: Sequence[_Bar]) -> dict[str, str]:
 
 
 _WHOLE = alt.Axis(format="d", tickMinStep=1, grid=False)
-_TIPS = tips("direction", "packet:Q", "sent", "said", "kind")
+_TIPS = tips("direction", "packet:Q", "carries", "sent", "said", "kind")

@@ -36,6 +36,8 @@ _HANDSHAKES = {
 }  # fmt: skip
 """Handshakes, with their columns in samples."""
 _TIMELINES = 6
+_TCP = 6
+"""Its IP protocol number."""
 _NO_PARTS = ("exchange", "whole_ns")
 _RATES = (1e-4, 2e-4)
 """Rates of loss for a model's slope."""
@@ -67,7 +69,7 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
     costs = disturbances(clean, runs, asked.hold_ns)
     if not costs and any(packets.values()):
         return None
-    parts, sent_at = _parts(clean), _sent_at(clean)
+    parts, sent = _parts(clean), _sent(clean)
     exchanges, connections = clean.samples.height, shared_connections(clean)
     taken = Taken.of(clean)
     clean_ns = taken.exchanges_ns + (0.0 if connections else taken.connecting_ns)
@@ -83,7 +85,7 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
         connections=connections,
         clean_ns=clean_ns,
         packets=packets,
-        costs=[_cost(cost, parts, sent_at) for cost in costs],
+        costs=[_cost(cost, parts, sent) for cost in costs],
         slope_ns=slope_ns(clean, costs) if is_lost else None,
         slope_failed=_share(((cost.weight, cost.failed) for cost in costs), exchanges),
         slope_delayed=_share(((cost.weight, cost.delayed) for cost in costs), exchanges),
@@ -126,12 +128,14 @@ def _timelines(costs: Sequence[Disturbance], before: Taken) -> Iterator[Explaine
         )
 
 
-def _cost(cost: Disturbance, parts_before: dict[str, float], sent_at: Mapping[Packet, int]) -> PacketCost:
+def _cost(cost: Disturbance, parts_before: dict[str, float], sent: Mapping[Packet, tuple[int, str]]) -> PacketCost:
+    at_ns, carries = sent.get(cost.packets[0], (None, None))
     return PacketCost.model_validate(
         {
             "direction": cost.direction,
             "index": cost.index,
-            "at_ns": sent_at.get(cost.packets[0]),
+            "at_ns": at_ns,
+            "carries": carries,
             "cost_ns": cost.total_ns,
             "connect_ns": cost.connect_ns,
             "failed": cost.failed,
@@ -146,11 +150,20 @@ def _share(of_packets: Iterable[tuple[float, int]], exchanges: int) -> float:
     return sum(weight * number for weight, number in of_packets) / max(exchanges, 1)
 
 
-def _sent_at(clean: CellRun) -> dict[Packet, int]:
-    """Each packet's send time, after the first packet's."""
-    own = clean.packets.filter(pl.col("copy") == 0).select("direction", "index", "in_ns")
-    first = own["in_ns"].min()
-    return {(direction, index): at_ns - first for direction, index, at_ns in own.iter_rows()}
+def _sent(clean: CellRun) -> dict[Packet, tuple[int, str]]:
+    """Each packet's send time, after the first packet's, and what it carries."""
+    own = clean.packets.filter(pl.col("copy") == 0).sort("in_ns")
+    first, opened = own["in_ns"].min(), set[tuple[str, int, int]]()
+    sent: dict[Packet, tuple[int, str]] = {}
+    for row in own.iter_rows(named=True):
+        flow = row["direction"], row["source_port"], row["destination_port"]
+        # A connection's first packet in each direction, where nothing is lost.
+        opens = row["protocol"] == _TCP and flow not in opened
+        opened.add(flow)
+        payload = "no data" if row["payload_bytes"] == 0 else f"{row['payload_bytes']} B"
+        carries = ("SYN" if row["direction"] == "forward" else "SYN-ACK") if opens else payload
+        sent[row["direction"], row["index"]] = row["in_ns"] - first, carries
+    return sent
 
 
 def _models(clean: CellRun, measured_ns: float | None) -> Iterator[ModelSlope]:

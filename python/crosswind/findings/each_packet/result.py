@@ -12,16 +12,17 @@ class PacketCost(ResultModel):
     """One repetition with one packet lost or held back.
 
     `index` counts the direction's packets from 0. `at_ns`: when it was sent without disturbance, after the first
-    packet; null where packets were not kept. `cost_ns`: what all connections and exchanges took beyond those of the
-    clean repetition; null where an exchange failed, or the repetition did. `connect_ns`: the part of it of connections
-    that exchanges share. `failed`, `delayed`: exchanges that failed, and that took longer or failed.
-    `cause`: the part of their time that grew most (docs/explain.md); null where nothing did, or none is known.
-    `key`: the repetition.
+    packet; `carries`: "SYN", "SYN-ACK", or its bytes behind the headers; null where packets were not kept. `cost_ns`:
+    what all connections and exchanges took beyond those of the clean repetition; null where an exchange failed, or the
+    repetition did. `connect_ns`: the part of it of connections that exchanges share. `failed`, `delayed`: exchanges
+    that failed, and that took longer or failed. `cause`: the part of their time that grew most (docs/explain.md); null
+    where nothing did, or none is known. `key`: the repetition.
     """
 
     direction: Literal["forward", "reverse"]
     index: int
     at_ns: int | None
+    carries: str | None = Field(default=None)
     cost_ns: float | None
     connect_ns: float
     failed: int

@@ -11,6 +11,7 @@ WAYS = {"forward": "to the server", "reverse": "to the client"}
 SLOPE_AT = 0.001
 """The loss rate in a sentence about the slope."""
 _MOST_CAUSES = 3
+_MOST_RANGES = 4
 _MOST_OF_IT = 0.5
 _DIGITS = 4
 
@@ -29,36 +30,48 @@ def each_packet_sentence(each: EachPacket) -> str:
 
 
 def _lost_text(each: EachPacket) -> list[str]:
+    """The causes, the costliest packet's first, then the packets without a cost."""
     free = sum(cost.cost_ns == 0 for cost in each.costs)
     failed = sum(cost.cost_ns is None for cost in each.costs)
-    said = [f"{count(free) if free else 'none'} can be lost at no cost"]
     causes = by_cause(each.costs)
+    said = [f"an exchange fails without one of {count_of(failed, 'packet')}"] if failed else []
     said += [_cause_text(cause, losses) for cause, losses in causes[:_MOST_CAUSES]]
     if rest := sum(len(losses) for _, losses in causes[_MOST_CAUSES:]):
         said.append(f"other causes add less ({count_of(rest, 'packet')})")
-    if failed:
-        said.append(f"an exchange fails without one of {count_of(failed, 'packet')}")
-    return said
+    return [*said, f"{count(free) if free else 'none'} can be lost at no cost"]
 
 
 def _held_text(each: EachPacket, hold_ns: int) -> list[str]:
-    """The packets by how much they delay the exchanges."""
-    effects = [effect_of(cost, hold_ns) for cost in each.costs]
-    number = {effect: effects.count(effect) for effect in HELD}
-    held = time_text(hold_ns)
-    said = [f"{count(number['as long']) if number['as long'] else 'none'} held back by {held} delay the end as long"]
+    """The critical path by packet numbers, and the others by how much they delay the exchanges."""
+    by_effect = {effect: [cost for cost in each.costs if effect_of(cost, hold_ns) == effect] for effect in HELD}
+    critical = by_effect["as long"]
+    where = f": {places_text(critical)}" if critical else ""
+    said = [f"{count(len(critical)) if critical else 'none'} on the critical path{where}"]
     most = max((cost.cost_ns or 0.0 for cost in each.costs), default=0.0)
-    if number["longer"]:
-        said.append(f"{count(number['longer'])} delay it longer, up to {time_text(most)}")
-    if number["less"]:
-        said.append(f"{count(number['less'])} less")
-    if number["not"]:
-        said.append(f"{count(number['not'])} do not delay it")
-    if number["earlier"]:
-        said.append(f"{count(number['earlier'])} bring it forward")
-    if number["fails"]:
-        said.append(f"{count(number['fails'])} make an exchange fail")
+    for effect, text in _EFFECTS.items():
+        if costs := by_effect[effect]:
+            said.append(f"{count(len(costs))} {text}{f', by up to {time_text(most)}' if effect == 'longer' else ''}")
     return said
+
+
+_EFFECTS = {
+    "longer": "delay the end longer than they are held", "less": "delay it less", "not": "have slack",
+    "earlier": "bring it forward", "fails": "make an exchange fail",
+}  # fmt: skip
+
+
+def places_text(costs: Sequence[PacketCost]) -> str:
+    """Packets by number: "to the server 0 to 2 and 11; to the client 0"."""
+    said = []
+    for direction, group in groupby(costs, key=lambda cost: cost.direction):
+        indexes = [cost.index for cost in group]
+        runs = [
+            [index for _, index in run] for _, run in groupby(enumerate(indexes), key=lambda pair: pair[1] - pair[0])
+        ]
+        ranges = [f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+        shown = ranges if len(ranges) <= _MOST_RANGES else [*ranges[:_MOST_RANGES], "…"]
+        said.append(f"{WAYS[direction]} {', '.join(shown)}")
+    return "; ".join(said)
 
 
 HELD = ("as long", "longer", "less", "not", "earlier", "fails")
@@ -92,7 +105,7 @@ def slope_sentence(each: EachPacket) -> str:
     most = most_text(each)
     text = f"{text}, {most.replace(' %', ' % of it', 1)}" if most else text
     if each.slope_connect_ns:
-        text = f"{text}, and {time_text(SLOPE_AT * each.slope_connect_ns)} to setting up a connection"
+        text = f"{text}, and {time_text(SLOPE_AT * each.slope_connect_ns)} to setting up the connection"
     return f"{text}."
 
 
@@ -118,12 +131,12 @@ def most_text(each: EachPacket) -> str:
 
 
 def by_cause(losses: Sequence[PacketCost]) -> list[tuple[str | None, list[PacketCost]]]:
-    """Costly losses by cause, the costliest cause first."""
+    """Costly losses by cause, the costliest packet's first."""
     groups: dict[str | None, list[PacketCost]] = {}
     for loss in losses:
         if loss.cost_ns:
             groups.setdefault(loss.cause, []).append(loss)
-    return sorted(groups.items(), key=lambda group: -sum(loss.cost_ns or 0 for loss in group[1]))
+    return sorted(groups.items(), key=lambda group: -max(loss.cost_ns or 0 for loss in group[1]))
 
 
 def time_text(time_ns: float) -> str:
@@ -145,23 +158,26 @@ def packets_caption(each: EachPacket) -> str:
 
 def timeline_title(cost: PacketCost) -> str:
     """The heading of the exchange that a packet delays most."""
-    return f"Timeline of {cost.key}: packet {cost.index + 1} {WAYS[cost.direction]}, {cost_text(cost)}"
+    return f"Timeline of {cost.key}: packet {cost.index} {WAYS[cost.direction]}, {cost_text(cost)}"
 
 
 def _cause_text(cause: str | None, losses: Sequence[PacketCost]) -> str:
-    """As "fast recovery adds 50 ms to 66 ms (7 packets)"."""
+    """As "fast recovery adds 50 ms to 66 ms (7 packets)", "the SYN timer adds 1.056 s (SYN, SYN-ACK)"."""
     costs = sorted(loss.cost_ns or 0 for loss in losses)
     low, high = time_text(costs[0]), time_text(costs[-1])
     amount = high if low == high else f"{low} to {high}"
-    return f"{cause_noun(cause)} adds {amount} ({count_of(len(losses), 'packet')})"
+    carried = dict.fromkeys(loss.carries or "" for loss in losses)
+    is_opening = set(carried) <= {"SYN", "SYN-ACK"}
+    which = ", ".join(carried) if is_opening else count_of(len(losses), "packet")
+    return f"{cause_noun(cause)} adds {amount} ({which})"
 
 
 def rows_of(losses: Sequence[PacketCost]) -> Iterator[tuple[list[PacketCost], str, str]]:
-    """Consecutive packets with the same cost and cause, their range counted from 1, and the cost."""
-    alike = groupby(losses, key=lambda loss: (loss.direction, loss.cause, loss.failed, cost_text(loss)))
-    for (_, _, _, cost), group in alike:
+    """Consecutive packets that carry, cost and suffer the same, their range counted from 0, and the cost."""
+    alike = groupby(losses, key=lambda loss: (loss.direction, loss.carries, loss.cause, loss.failed, cost_text(loss)))
+    for (*_, cost), group in alike:
         members = list(group)
-        first, last = members[0].index + 1, members[-1].index + 1
+        first, last = members[0].index, members[-1].index
         yield members, f"{first}" if first == last else f"{first} to {last}", cost
 
 

@@ -29,12 +29,14 @@ _LOST = "What the loss of each packet costs"
 _HELD = "What each packet costs when it is late"
 _HOW_TO_READ = (
     "The repetition without loss was run again for each packet, with that one lost and nothing else changed. What it "
-    "adds is what all connections and exchanges took longer. Packets in a row that cost the same share a row."
+    "adds is what all connections and exchanges took longer. Packets count from 0 in their direction, as for "
+    "--forward-lose and in `crosswind explain`; in a row, those that carry and cost the same share a row."
 )
 _HOW_TO_READ_HELD = (
     "The repetition was run again for each packet, with that one held back on its way, and those behind it. What it "
     "adds is what all connections and exchanges took longer. A packet that delays the end as long as it is held is "
-    "on the critical path; one that does not has slack."
+    "on the critical path; one that does not has slack. As a held packet keeps its order, one directly before a "
+    "critical packet counts too. Packets count from 0 in their direction."
 )
 _MOST_SENTENCES = 4
 _OF_MEANS = "A mean is that of an exchange, with the connection that it opens; one that several share stands apart."
@@ -50,17 +52,18 @@ def cost_table(found: list[EachPacket]) -> Table:
             *([named_levels(each.levels)] if has_levels else []),
             WAYS[members[0].direction],
             where,
+            members[0].carries or "",
             count(len(members)),
             cost,
-            cause_noun(members[0].cause) if members[0].cost_ns else "",
+            *([] if is_held else [cause_noun(members[0].cause) if members[0].cost_ns else ""]),
         ]
         for each in found
         for members, where, cost in rows_of(each.costs)
     ]
     columns = [
-        *names(*(["at"] if has_levels else []), "direction", "packets"),
-        *numbers("held singly" if is_held else "lost singly", "adds"),
-        *names("cause"),
+        *names(*(["at"] if has_levels else []), "direction", "packets", "carries"),
+        *numbers("number", "adds"),
+        *names(*([] if is_held else ["cause"])),
     ]
     return Table("Cost of each packet", columns, rows, footnotes=[_HOW_TO_READ_HELD if is_held else _HOW_TO_READ])
 
@@ -83,7 +86,9 @@ def slope_table(found: list[EachPacket]) -> Table:
     ]
     columns = [
         *names(*(["at"] if has_levels else [])),
-        *numbers("packets", "lost at no cost", "mean without loss", "each 0.1 % adds", "to connecting", "and delays"),
+        *numbers(
+            "packets", "lost at no cost", "mean without loss", "each 0.1 % adds", "to connecting", "exchanges delayed"
+        ),
         *names("most of it"),
     ]
     return Table("What loss adds", columns, rows, footnotes=[_OF_MEANS])
