@@ -1,5 +1,6 @@
 """What the loss of each packet costs: a run with --each-loss, beside costs found by losing packets by hand."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,24 @@ def test_a_lost_datagram_is_a_lost_exchange_and_a_sample_of_the_packets_says_so(
         "[[each_packet]]\nmost = 8\n"
     )
     ran = crosswind("run", str(study))
-    assert "packets, 8 were tried: " in ran.out or "packets, 9 were tried: " in ran.out
+    assert "packets, 10 were tried: " in ran.out
+    assert ", estimated from 10 of 28 packets" in ran.out
+    # The handshake's packets are in every sample, and stand for themselves alone.
+    (sample,) = crosswind("report", "--json").json["each_packet"]
+    opening = [loss for loss in sample["costs"] if loss["carries"] in ("SYN", "SYN-ACK")]
+    assert sample["slope_connect_ns"] == sum(loss["cost_ns"] for loss in opening)
+
+
+def test_a_run_without_the_result_of_one_packet_has_no_sum(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+    assert crosswind(*ECHO, "--transport", "tcp", "--output", "run").status == 0
+    shutil.rmtree(tmp_path / "run/cells/c000-r05")
+    left = crosswind("report", "run", "--json", "--fail-if", "mean(loss_cost) > 1us").json
+    (each,) = left["each_packet"]
+    assert (each["untried"], each["slope_ns"], each["slope_connect_ns"], each["curve"]) == (1, None, None, None)
+    assert each["sentence"].startswith("30 of 31 packets were lost in turn, so no sum is known; ")
+    assert [asked["verdict"] for asked in left["thresholds"]] == ["inconclusive"]
 
 
 def test_packets_that_delay_the_end_are_those_that_something_waits_for(

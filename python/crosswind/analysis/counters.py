@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from crosswind.analysis.client_reports import report_of
-from crosswind.analysis.disturbed import disturbances, slope_ns
+from crosswind.analysis.disturbed import disturbances, packets_of, slope_ns
 from crosswind.analysis.flow_counts import flow_counts
 from crosswind.analysis.result import CpuProfile
 from crosswind.cell.record import CellRun
@@ -50,7 +50,10 @@ def messages_of(run: CellRun) -> int:
 
 
 def _slope(run: CellRun, disturbed: Sequence[CellRun]) -> dict[str, float | None]:
-    return {"loss_slope_ns": slope_ns(run, disturbances(run, disturbed))}
+    """The slope where each of its packets was lost: a sample has no limits, and an unfinished run no sum."""
+    costs = disturbances(run, disturbed)
+    is_whole = len(costs) == sum(packets_of(run).values())
+    return {"loss_slope_ns": slope_ns(run, costs) if is_whole else None}
 
 
 def _row(run: CellRun) -> dict[str, float | None]:

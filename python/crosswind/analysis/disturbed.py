@@ -48,11 +48,11 @@ class Disturbance:
 
 
 def disturbances(clean: CellRun, runs: Sequence[CellRun], hold_ns: int | None = None) -> list[Disturbance]:
-    """The costs of single packets, in their order, direction by direction.
+    """The costs of single packets, in their order, direction by direction; none for a repetition without a result.
 
     Args: runs: repetitions with any seed and cell. hold_ns: how long packets were held back; None: they were lost.
     """
-    own = _beside(clean, runs, hold_ns, 1)
+    own = {packets: run for packets, run in _beside(clean, runs, hold_ns, 1).items() if run.finished is not None}
     before = Taken.of(clean)
     made: list[Disturbance] = []
     for direction, count in packets_of(clean).items():
@@ -67,7 +67,13 @@ def disturbances(clean: CellRun, runs: Sequence[CellRun], hold_ns: int | None = 
 def pairs_of(clean: CellRun, runs: Sequence[CellRun]) -> list[Disturbance]:
     """The costs of two packets lost together. Args: as for `disturbances`."""
     before = Taken.of(clean)
-    return [_cost(before, run, 1.0) for run in _beside(clean, runs, None, 2).values()]
+    return [_cost(before, run, 1.0) for run in _beside(clean, runs, None, 2).values() if run.finished is not None]
+
+
+def failure_of(clean: CellRun, runs: Sequence[CellRun], hold_ns: int | None) -> str | None:
+    """Why the first repetition with a disturbed packet has no result; None where all have one."""
+    failures = (run.failure for run in _beside(clean, runs, hold_ns, 1).values() if run.finished is None)
+    return next((failure.message for failure in failures if failure is not None), None)
 
 
 def slope_ns(clean: CellRun, costs: Sequence[Disturbance], *, connecting: bool = True) -> float | None:
@@ -164,7 +170,7 @@ def _cost(before: Taken, run: CellRun, weight: float) -> Disturbance:
     assert run.disturbed is not None
     now = Taken.of(run)
     failed = now.failed - before.failed
-    is_comparable = len(now.times_ns) == len(before.times_ns) and run.failure is None
+    is_comparable = len(now.times_ns) == len(before.times_ns)
     connecting = now.connecting_ns - before.connecting_ns
     total = now.exchanges_ns - before.exchanges_ns + connecting if is_comparable and failed == 0 else None
     total = 0.0 if total is not None and abs(total) < NOTHING_NS else total

@@ -1,10 +1,13 @@
 """Packets lost or held back by design: what tells a repetition from its cell's plain ones."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 Packet = tuple[str, int]
 """A packet: its direction, and its index there, from 0."""
+
+_EDGE = 2
+"""A direction's first and last packets, disturbed in every sample: a handshake's and an end's cost the most."""
 
 
 class Disturbed(NamedTuple):
@@ -49,3 +52,26 @@ class Disturbed(NamedTuple):
     def __str__(self) -> str:
         """As in exported samples: "forward 3"."""
         return ", ".join(f"{direction} {index}" for direction, index in self.packets)
+
+
+def sampled(packets: Mapping[str, int], most: int) -> list[Packet]:
+    """The packets to disturb, by direction and index: all, or about as many as `most`, shared out to the directions.
+
+    A quarter of a direction's share are its first packets and a quarter its last, at least two each; the others stand
+    at equal distances.
+    """
+    share = min(1.0, most / max(sum(packets.values()), 1))
+    return [
+        (direction, index)
+        for direction, count in packets.items()
+        for index in _indexes(count, min(count, max(2 * _EDGE + 1, round(count * share))))
+    ]
+
+
+def _indexes(count: int, taken: int) -> Iterator[int]:
+    edge = 0 if taken == count else max(_EDGE, taken // 4)
+    between = taken - 2 * edge
+    yield from range(edge)
+    for at in range(between):
+        yield edge + at * (count - 2 * edge) // between
+    yield from range(count - edge, count)

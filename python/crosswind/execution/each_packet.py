@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from crosswind.catalog.disturbed import Disturbed, Packet
+from crosswind.catalog.disturbed import Disturbed, Packet, sampled
 from crosswind.catalog.precision import CellPrecision
 from crosswind.cell.check import CheckedCell
 from crosswind.store.directory import Store
@@ -173,26 +173,3 @@ def disturbances(study: Study) -> str:
     """What becomes of packets: "lost", "held", or "lost or held"."""
     words = {"held" if declared.as_dict(())["hold_ns"] else "lost" for declared in study.findings[EACH_PACKET]}
     return " or ".join(sorted(words, reverse=True))
-
-
-def sampled(packets: Mapping[str, int], most: int) -> list[Packet]:
-    """The packets to disturb, by direction and index: all, or about as many as `most`, shared out to the directions.
-
-    A quarter of a direction's share are its first packets and a quarter its last, where costs differ most; the others
-    stand at equal distances.
-    """
-    share = min(1.0, most / max(sum(packets.values()), 1))
-    return [
-        (direction, index)
-        for direction, count in packets.items()
-        for index in _indexes(count, min(count, max(1, round(count * share))))
-    ]
-
-
-def _indexes(count: int, taken: int) -> Iterator[int]:
-    edge = 0 if taken == count else taken // 4
-    between = taken - 2 * edge
-    yield from range(edge)
-    for at in range(between):
-        yield edge + at * (count - 2 * edge) // between
-    yield from range(count - edge, count)

@@ -22,9 +22,13 @@ def explained(
 ) -> list[Explained]:
     """The slowest exchanges in a run, cell or repetition, or the one with a number.
 
+    Repetitions with a disturbed packet are explained only by their number: they tell of a design, not of the path.
+
     Raises: UsageError for an unknown cell or exchange; StoreError without a time breakdown.
     """
     chosen = chosen_results(store, cell=cell, repetition=repetition)
+    if repetition is None:
+        chosen = [result for result in chosen if result.planned.disturbed is None]
     tables = [(result, store.table(result, SPENT)) for result in chosen]
     tables = [(result, table) for result, table in tables if not table.is_empty()]
     if not tables:

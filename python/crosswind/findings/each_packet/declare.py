@@ -11,6 +11,7 @@ from crosswind.catalog.endpoints import EMULATOR
 from crosswind.findings.declared import DeclaredTable, FindingError, indices_of
 from crosswind.study.cells import Cell, where_of
 from crosswind.study.declared import Declaration, Reading
+from crosswind.study.resolve import with_networks
 from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.text.units import UnitError, format_duration, parse_duration
@@ -20,7 +21,12 @@ MOST = 2000
 PAIRS = 64
 """Pairs of packets lost together."""
 
-_LOSS_KEYS = tuple(key.study for key in catalog().direction.keys if key.study.startswith(("loss", "lose", "bit_error")))
+MOST_HOLD_NS = 10_000_000_000
+"""Repetitions end within their deadline, a minute or more."""
+
+_LOSS_KEYS = tuple(
+    key.study for key in catalog().direction.keys if key.study.startswith(("loss", "lose", "bit_error", "corrupt"))
+)
 _HOLD_KEYS = tuple(key.study for key in catalog().direction.keys if key.study.startswith("hold"))
 
 
@@ -84,6 +90,9 @@ def _hold_ns(table: EachPacketTable, place: Location) -> int | None:
         hold_ns = parse_duration(table.hold)
     except UnitError as error:
         raise FindingError((*place, "hold"), str(error), error.hint or 'a time, as "1ms"') from None
+    if hold_ns > MOST_HOLD_NS:
+        longest = format_duration(MOST_HOLD_NS)
+        raise FindingError((*place, "hold"), f"a packet is held back by {longest} at most", 'give a time, as "1ms"')
     if hold_ns <= 0:
         raise FindingError((*place, "hold"), "0 holds no packet back", 'give a time, as "1ms"')
     return hold_ns
@@ -93,12 +102,16 @@ def _check(each: EachPacketDeclaration, cells: Callable[[], Sequence[Cell]]) -> 
     """Refuses cells that disturb packets otherwise, or run on a machine's clock. Raises: FindingError."""
     for cell in each.where.required(cells(), (*each.place, "where")):
         keys = _LOSS_KEYS if each.hold_ns is None else _HOLD_KEYS
-        own = next((key for key in cell.settings if key.rpartition(".")[2] in keys), None)
+        settings = with_networks(cell.settings)
+        own = next((key for key in settings if key.rpartition(".")[2] in keys), None)
         if own is not None:
             does = "loses" if each.hold_ns is None else "holds back"
-            message = f"{own} is set beside it, and each repetition {does} one packet, no others"
+            network = settings.get("path.network") if own not in cell.settings else None
+            what = own if network is None else f"the loss of network {network.text}"
+            message = f"{what} is set beside it, and each repetition {does} one packet, no others"
             why = ": the loss rate is a number of the answer" if each.hold_ns is None else ""
-            raise FindingError(each.place, message, f"leave out {own}{why}")
+            instead = f"leave out {own}" if network is None else "choose a network without loss"
+            raise FindingError(each.place, message, f"{instead}{why}")
         backend = cell.settings.get("path.backend")
         if backend is not None and backend.value != EMULATOR:
             message = f"path.backend {backend.text} cannot pick one packet"

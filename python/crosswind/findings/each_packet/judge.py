@@ -11,13 +11,14 @@ from crosswind.analysis.disturbed import (
     Disturbance,
     Taken,
     disturbances,
+    failure_of,
     packets_of,
     pairs_of,
     shared_connections,
     slope_ns,
 )
 from crosswind.catalog import catalog
-from crosswind.catalog.disturbed import Packet
+from crosswind.catalog.disturbed import Packet, sampled
 from crosswind.catalog.explained import Explained, Piece
 from crosswind.catalog.metrics import METRICS
 from crosswind.catalog.path_effect import DIRECTIONS
@@ -47,6 +48,7 @@ class AskedEachPacket(Stored):
     """The packets of some cells, as the plan has them."""
 
     cells: frozenset[int]
+    most: int
     hold_ns: int | None = None
     note: Note = None
 
@@ -74,8 +76,10 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
     taken = Taken.of(clean)
     clean_ns = taken.exchanges_ns + (0.0 if connections else taken.connecting_ns)
     is_lost = asked.hold_ns is None
+    tried = {cost.packets[0] for cost in costs}
+    untried = len(set(sampled(packets, asked.most)) - tried)
     curve: LossCurve | None = None
-    if is_lost and exchanges:
+    if is_lost and exchanges and not untried:
         curve = loss_curve(clean_ns / exchanges, exchanges, costs, pairs_of(clean, runs), level=level)
     result = EachPacket(
         cell=clean.cell,
@@ -86,12 +90,14 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
         clean_ns=clean_ns,
         packets=packets,
         costs=[_cost(cost, parts, sent) for cost in costs],
-        slope_ns=slope_ns(clean, costs) if is_lost else None,
-        slope_failed=_share(((cost.weight, cost.failed) for cost in costs), exchanges),
-        slope_delayed=_share(((cost.weight, cost.delayed) for cost in costs), exchanges),
-        slope_connect_ns=sum(cost.weight * cost.connect_ns for cost in costs) / max(connections, 1),
+        untried=untried,
+        failure=failure_of(clean, runs, asked.hold_ns) if untried else None,
+        slope_ns=slope_ns(clean, costs) if is_lost and not untried else None,
+        slope_failed=None if untried else _share(((cost.weight, cost.failed) for cost in costs), exchanges),
+        slope_delayed=None if untried else _share(((cost.weight, cost.delayed) for cost in costs), exchanges),
+        slope_connect_ns=None if untried else _share(((cost.weight, cost.connect_ns) for cost in costs), connections),
         curve=curve,
-        models=list(_models(clean, slope_ns(clean, costs, connecting=False))) if is_lost else [],
+        models=list(_models(clean, slope_ns(clean, costs, connecting=False))) if is_lost and not untried else [],
         timelines=list(_timelines(costs, taken)),
         of_one_seed=_of_one_seed(clean),
         note=asked.note,
@@ -146,8 +152,8 @@ def _cost(cost: Disturbance, parts_before: dict[str, float], sent: Mapping[Packe
     )
 
 
-def _share(of_packets: Iterable[tuple[float, int]], exchanges: int) -> float:
-    return sum(weight * number for weight, number in of_packets) / max(exchanges, 1)
+def _share(of_packets: Iterable[tuple[float, float]], among: int) -> float:
+    return sum(weight * number for weight, number in of_packets) / max(among, 1)
 
 
 def _sent(clean: CellRun) -> dict[Packet, tuple[int, str]]:

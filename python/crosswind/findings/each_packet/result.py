@@ -71,12 +71,13 @@ class EachPacket(ResultModel):
     `exchanges` of a repetition took `clean_ns` in all undisturbed, with the connections that they open for themselves.
     `connections` of a repetition are shared by exchanges; 0 where each opens its own. `packets`: what the hosts sent,
     by direction. `costs`: in order, direction by direction; all packets, or some, each of which stands for those up to
-    its neighbours in the slopes. `slope_ns`: what losing each packet with probability p adds to an exchange's mean,
-    over p, as p approaches 0; null where an exchange fails, or packets are held. `slope_failed`, `slope_delayed`: the
-    same of the shares that fail, and that take longer or fail; `slope_connect_ns`: of the mean time to set up a shared
-    connection, 0 without any. `curve`: the mean over the rate; null without a slope. `models`: their slopes.
-    `timelines`: for the costliest packets, one a cost, the exchange delayed most.
-    `of_one_seed`: why costs are those of one seed alone; null where no chance but the loss has a part in them.
+    its neighbours in the slopes. `untried`: packets chosen, but without a result: then slopes are null; `failure`: why
+    one has none, null if the run was not finished. `slope_ns`: what losing each packet with probability p adds to an
+    exchange's mean, over p, as p approaches 0; null where an exchange fails, or packets are held. `slope_failed`,
+    `slope_delayed`: the same of the shares that fail, and that take longer or fail; `slope_connect_ns`: of the mean
+    time to set up a shared connection, 0 without any. `curve`: the mean over the rate; null without a slope. `models`:
+    their slopes. `timelines`: for the costliest packets, one a cost, the exchange delayed most. `of_one_seed`: why
+    costs are those of one seed alone; null where no chance but the loss has a part in them.
     """
 
     cell: int
@@ -87,10 +88,12 @@ class EachPacket(ResultModel):
     clean_ns: float
     packets: dict[str, int]
     costs: list[PacketCost]
+    untried: int = Field(default=0)
+    failure: str | None = Field(default=None)
     slope_ns: float | None
-    slope_connect_ns: float
-    slope_failed: float
-    slope_delayed: float
+    slope_connect_ns: float | None
+    slope_failed: float | None
+    slope_delayed: float | None
     curve: LossCurve | None
     models: list[ModelSlope]
     timelines: list[Explained]

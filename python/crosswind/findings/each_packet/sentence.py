@@ -5,7 +5,7 @@ from itertools import groupby
 
 from crosswind.catalog import catalog
 from crosswind.findings.each_packet.result import EachPacket, PacketCost
-from crosswind.report.text.format import count, count_of, exact_number, named_levels, percent, scale_of
+from crosswind.report.text.format import NOTHING, count, count_of, exact_number, named_levels, percent, scale_of
 
 WAYS = {"forward": "to the server", "reverse": "to the client"}
 SLOPE_AT = 0.001
@@ -21,12 +21,23 @@ def each_packet_sentence(each: EachPacket) -> str:
     name = named_levels(each.levels)
     if not each.count:
         return f"{name or 'This cell'}: no packet is sent, so none can be {'lost' if each.hold_ns is None else 'held'}."
-    total = count_of(each.count, "packet")
-    which = total if len(each.costs) == each.count else f"{total}, {count(len(each.costs))} were tried:"
+    if each.untried:
+        return _unfinished_text(each)
+    total, tried = count_of(each.count, "packet"), len(each.costs)
+    which = total if tried == each.count else f"{total}, {count(tried)} {'was' if tried == 1 else 'were'} tried:"
     begun = f"{f'{name}: of' if name else 'Of'} {which}"
     seed = f" These are costs of one seed: {each.of_one_seed}." if each.of_one_seed else ""
     said = _lost_text(each) if each.hold_ns is None else _held_text(each, each.hold_ns)
     return f"{begun}{'' if which.endswith(':') else ','} {'; '.join(said)}.{seed}"
+
+
+def _unfinished_text(each: EachPacket) -> str:
+    """How many packets were tried so far, and why no others."""
+    name, tried = named_levels(each.levels), len(each.costs)
+    chosen, word = count(tried + each.untried), "lost" if each.hold_ns is None else "held back"
+    why = f"the others have no result: {each.failure}" if each.failure else "`crosswind run --resume RUN` runs the rest"
+    begun = f"{count(tried)} of {chosen} packets {'was' if tried == 1 else 'were'} {word} in turn"
+    return f"{f'{name}: {begun}' if name else begun}, so no sum is known; {why}."
 
 
 def _lost_text(each: EachPacket) -> list[str]:
@@ -96,7 +107,7 @@ def effect_of(cost: PacketCost, hold_ns: int) -> str:
 def slope_sentence(each: EachPacket) -> str:
     """The mean's increase by 0.1 % loss, with its main cause; or the failing share."""
     name = named_levels(each.levels)
-    if not each.count or each.hold_ns is not None:
+    if not each.count or each.untried or each.hold_ns is not None:
         return each.sentence
     begun = f"{name}: each" if name else "Each"
     if each.slope_ns is None:
@@ -104,6 +115,8 @@ def slope_sentence(each: EachPacket) -> str:
     text = f"{begun} 0.1 % of loss adds {slope_text(each)} to the mean of {time_text(each.mean_ns)}"
     most = most_text(each)
     text = f"{text}, {most.replace(' %', ' % of it', 1)}" if most else text
+    if len(each.costs) < each.count:
+        text = f"{text}, estimated from {count(len(each.costs))} of {count_of(each.count, 'packet')}"
     if each.slope_connect_ns:
         text = f"{text}, and {time_text(SLOPE_AT * each.slope_connect_ns)} to setting up the connection"
     return f"{text}."
@@ -111,8 +124,10 @@ def slope_sentence(each: EachPacket) -> str:
 
 def slope_text(each: EachPacket) -> str:
     """What 0.1 % loss adds, as "2.469 ms", or "0.2 % fail"."""
+    if each.untried:
+        return NOTHING
     if each.slope_ns is None:
-        return f"{exact_number(float(f'{100 * SLOPE_AT * each.slope_failed:.{_DIGITS}g}'))} % fail"
+        return f"{exact_number(float(f'{100 * SLOPE_AT * (each.slope_failed or 0.0):.{_DIGITS}g}'))} % fail"
     return time_text(SLOPE_AT * each.slope_ns) if each.slope_ns else "0"
 
 

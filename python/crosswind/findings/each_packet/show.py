@@ -79,8 +79,8 @@ def slope_table(found: list[EachPacket]) -> Table:
             time_text(each.mean_ns),
             slope_text(each),
             time_text(SLOPE_AT * each.slope_connect_ns) if each.slope_connect_ns else "",
-            percent(SLOPE_AT * each.slope_delayed),
-            most_text(each),
+            percent(None if each.slope_delayed is None else SLOPE_AT * each.slope_delayed),
+            "" if each.untried else most_text(each),
         ]
         for each in found
     ]
