@@ -380,6 +380,8 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
         if any(direction.loss_after_loss > direction.loss for direction in (demand.forward, demand.reverse)):
             generous_ns += max(0, min(9 * timeout_ns, HOUR_NS - timeout_ns))
         generous_ns = min(generous_ns, waits * timeout_ns) + timeout_ns
+    elif timeout_ns is not None:
+        generous_ns = max(generous_ns, min(costs.duration_ns + 2 * timeout_ns, HOUR_NS))
     return max(generous_ns, MINUTE_NS) + peers * MINUTE_NS
 
 

@@ -344,7 +344,7 @@ async function showPath() {
   leave = () => asked.abort();
   measure();
   return [h("h1", {}, "A path by hand"), h("p", { class: "help" },
-    "How long a download of 100 kB takes, each on a connection of its own: five on the kernel's own stack in virtual time, and what models of TCP say."),
+    "How long a download of 100 kB takes, from asking for its own connection to the last byte: five on the kernel's own stack in virtual time; and what models of TCP say of it behind the handshake."),
     h("div", { class: "two" }, h("div", {}, ...fields), h("div", {}, said, status, results))];
 }
 
