@@ -79,7 +79,7 @@ at_most = 100
     result = analyse(record(*two, questions=shown["asked"]["question"], limits=shown["limits"]))
     (answer,) = result.of(Answer)
     assert answer.sentence.endswith(f"about 16 more repetitions would decide (--repetitions 26{said}).")
-    assert last_lines(result)[0].endswith(f"; --repetitions 26{said} would decide")
+    assert last_lines(result)[0].endswith(f" (inconclusive; --repetitions 26{said} would decide)")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_junit_has_a_case_for_each_common_cell_and_each_cell_of_each_condition()
     found = compared(a, b, "mean(rtt) worse by 10%", "p95(rtt) worse by 1%")
     for require_answer in (False, True):
         (suite,) = Xml.fromstring(junit_text(found, require_answer=require_answer))
-        cases = {case.get("name"): [child.tag for child in case] for case in suite}
+        cases = {case.get("name"): [child.tag for child in case] for case in suite.findall("testcase")}
         assert [name for name in cases if name and name.startswith("is measured")] == [
             "is measured", "is measured (delay 20ms)",
         ]  # fmt: skip
@@ -59,6 +59,11 @@ def test_junit_has_a_case_for_each_common_cell_and_each_cell_of_each_condition()
         assert cases["not mean(rtt) worse by 10% (delay 20ms)"] == ["system-out"]
         assert cases["not p95(rtt) worse by 1% (delay 20ms)"] == ["failure" if require_answer else "skipped"]
         assert len(cases) == 6
+    # What happened to both cells, in a sentence each.
+    assert suite.find("system-out").text.splitlines() == [
+        "Round-trip time: A is 1.500 [1.482, 1.518] times as fast as B.",
+        "20ms: Round-trip time: B is as fast as A in the median repetition.",
+    ]
     message = suite.find("testcase/failure").get("message")
     assert message.startswith("the change is +50 ")
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.result import MetricEstimates
@@ -21,7 +23,10 @@ from crosswind.stats.mean import mean_interval, trimmed_mean_interval
 from crosswind.stats.quantile import quantile_interval, quantile_of
 from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.share import Share, share_interval
-from crosswind.text.quantities import SHARE
+from crosswind.text.quantities import SHARE, TIME
+
+_STALL_NS = 1e9
+_STALL_MEDIANS = 10
 
 
 def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:
@@ -135,8 +140,15 @@ def _of_metric(data: CellData, metric: Metric, level: float) -> MetricEstimates:
         (float(units.values.min()), float(units.values.max())),
         {statistic.name: one_estimate(data, metric, statistic, level=level) for statistic in STATISTICS.values()},
         failed=failed if metric.per is Per.EXCHANGE else 0,
+        stalled=_stalled(units) if metric.unit is TIME and metric.per is Per.EXCHANGE else 0,
         diagnostics=None if data.is_exact else diagnostics_of(units),
     )
+
+
+def _stalled(units: Repetitions) -> int:
+    """Repetitions with a value of at least a second and ten medians. Args: units: in ns."""
+    limit = max(_STALL_NS, _STALL_MEDIANS * float(np.median(units.values)))
+    return int(np.unique(units.member[units.values >= limit]).size)
 
 
 def _estimate(data: CellData, metric: Metric, units: Repetitions, statistic: Statistic, level: float) -> Interval:

@@ -37,8 +37,9 @@ def _require_statistics(schema: dict[str, Any]) -> None:
 class MetricEstimates(ResultModel):
     """One metric in one cell: a field for each statistic in `crosswind.catalog.metrics`, in `unit`.
 
-    smallest and largest are single samples, without an estimate. failed: unsuccessful exchanges. Means are over
-    successes; quantiles also over timeouts, as longer than their limit.
+    smallest and largest are single samples, without an estimate. failed: unsuccessful exchanges. stalled: repetitions
+    with a time of at least a second and ten medians; 0 in a large run. Means are over successes; quantiles also over
+    timeouts, as longer than their limit.
     """
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_require_statistics)
@@ -48,6 +49,7 @@ class MetricEstimates(ResultModel):
     smallest: float
     largest: float
     failed: int = 0
+    stalled: int = 0
     diagnostics: Diagnostics | None = None
     median: Interval
     mean: Interval
@@ -60,6 +62,7 @@ class MetricEstimates(ResultModel):
         statistics: Mapping[str, Interval],
         *,
         failed: int = 0,
+        stalled: int = 0,
         diagnostics: Diagnostics | None = None,
     ) -> "MetricEstimates":
         """Every statistic's estimate, by its name. Args: extremes: smallest and largest sample."""
@@ -70,6 +73,7 @@ class MetricEstimates(ResultModel):
                 "smallest": smallest,
                 "largest": largest,
                 "failed": failed,
+                "stalled": stalled,
                 "diagnostics": diagnostics,
                 **statistics,
             }

@@ -89,6 +89,15 @@ class Run(StoredRun):
 
         return answers_frame(self._result)
 
+    def conclusion(self) -> list[str]:
+        """A report's last lines: for each compared pair of levels who is better, and in what.
+
+        Raises: StoreError for an unreadable table.
+        """
+        from crosswind.report.showing import conclusion_of
+
+        return conclusion_of(self._result)
+
     def statements(self) -> "pl.DataFrame":
         """The verdict on every statement of the study's document.
 

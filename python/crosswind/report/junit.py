@@ -6,16 +6,16 @@ invalid cell is an error; an inconclusive one is skipped, or a failure where an 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from crosswind.analysis.result import Result
 from crosswind.analysis.two_runs.result import RunComparison
 from crosswind.report.files import write_text
-from crosswind.report.showing import JUnitCase, showings
+from crosswind.report.showing import JUnitCase, conclusion_of, showings
 from crosswind.report.text.format import named_levels
-from crosswind.report.text.two_runs import answer_text
+from crosswind.report.text.two_runs import answer_text, overall_of_runs
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -33,8 +33,9 @@ def write_junit(judged: Result | RunComparison, path: Path, *, require_answer: b
 def junit_text(judged: Result | RunComparison, *, require_answer: bool) -> str:
     """The file. Args: as for `write_junit`."""
     if isinstance(judged, Result):
-        return _file(judged.study, _of_result(judged), require_answer=require_answer)
-    return _file(f"{judged.b.study} compared", _of_comparison(judged), require_answer=require_answer)
+        return _file(judged.study, _of_result(judged), conclusion_of(judged), require_answer=require_answer)
+    sentences = overall_of_runs(judged)
+    return _file(f"{judged.b.study} compared", _of_comparison(judged), sentences, require_answer=require_answer)
 
 
 def _of_result(result: Result) -> Iterator[JUnitCase]:
@@ -55,7 +56,8 @@ def _of_comparison(comparison: RunComparison) -> Iterator[JUnitCase]:
             yield JUnitCase(f"not {asked.condition}", cell.answer, answer_text(cell, asked), cell.levels)
 
 
-def _file(suite_name: str, cases: Iterator[JUnitCase], *, require_answer: bool) -> str:
+def _file(suite_name: str, cases: Iterator[JUnitCase], conclusion: Sequence[str], *, require_answer: bool) -> str:
+    """The file. Args: conclusion: the suite's output."""
     suite = Xml.Element("testsuite", name=_text(f"crosswind {suite_name}"))
     for case in cases:
         at = f" ({named_levels(case.levels)})" if case.levels else ""
@@ -69,9 +71,11 @@ def _file(suite_name: str, cases: Iterator[JUnitCase], *, require_answer: bool) 
         elif case.said:
             Xml.SubElement(element, kind).text = _text(case.said)
     counts = {
-        "tests": len(suite),
+        "tests": len(suite.findall("testcase")),
         **{f"{kind}{plural}": len(suite.findall(f"*/{kind}")) for kind, plural in _KINDS.items()},
     }
+    if conclusion:
+        Xml.SubElement(suite, "system-out").text = _text("\n".join(conclusion))
     whole = Xml.Element("testsuites")
     for name, count in counts.items():
         suite.set(name, str(count))

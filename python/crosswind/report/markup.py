@@ -62,7 +62,10 @@ class Markup:
 
     def _head(self, page: Page) -> str:
         first = "".join([*map(_banner, page.banners), *map(self.section, page.answers)])
-        lines = "".join(f"<li>{escaped(line.text)}</li>" for line in page.lines if line.shown.in_html)
+        said = {banner.text for banner in page.banners}
+        concluded = [line for line in page.conclusion if line not in said]
+        texts = [*concluded, *(line.text for line in page.lines if line.shown.in_html)]
+        lines = "".join(f"<li>{escaped(text)}</li>" for text in texts)
         summary = "".join(self._table(table) for table in page.summary if table.shown.in_html)
         return (
             f"<header><h1>{escaped(page.title)}</h1><p>{escaped(page.about)}</p></header>\n"

@@ -9,7 +9,7 @@ from crosswind.analysis.result import Conditions, NetworkConditions, PathConditi
 from crosswind.cell.record import RunRecord
 from crosswind.report.files import write_text
 from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Sentence, Term, Tone
-from crosswind.report.showing import showings
+from crosswind.report.showing import conclusion_of, showings
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.ends import end_tables
@@ -101,7 +101,7 @@ def page_with(result: Result, sections: Sequence[Section]) -> Page:
         doubts=doubts_of(result),
         summary=summary_tables(result),
         sections=[section for section in sections if section.place is not SectionPlace.ANSWERS],
-        conclusion=[line for showing in showings() for line in showing.conclusion(result)],
+        conclusion=conclusion_of(result),
         notes=result.notes,
         provenance=result.provenance,
         design=result.design,

@@ -71,3 +71,8 @@ def verdict_row(sentence: str, source: str, note: str | None) -> list[str]:
 def showings() -> tuple[Showing, ...]:
     """The display of each kind of findings."""
     return tuple(of_each_kind("show", "SHOWING").values())
+
+
+def conclusion_of(result: Result) -> list[str]:
+    """A run's last lines."""
+    return [line for showing in showings() for line in showing.conclusion(result)]

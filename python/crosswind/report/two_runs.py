@@ -15,6 +15,8 @@ from crosswind.report.text.two_runs import (
     change_text,
     common_text,
     condition_text,
+    is_negligible,
+    overall_of_runs,
     overview_sentences,
     side_text,
 )
@@ -57,7 +59,7 @@ def _verdict(comparison: RunComparison) -> Sentence:
         return Sentence(f"Inconclusive: {'; '.join(inconclusive)}.", Tone.DOUBTFUL)
     if comparison.conditions:
         return Sentence(f"Passed: {'; '.join(condition_text(asked) for asked in comparison.conditions)}.", Tone.GOOD)
-    changed = {change.verdict for cell in comparison.common for change in cell.changes}
+    changed = {change.verdict for cell in comparison.common for change in cell.changes if not is_negligible(change)}
     worse, better = ("worse" in changed), ("better" in changed)
     said = " and ".join(word for word, holds in (("worse", worse), ("better", better)) if holds)
     return Sentence(f"Something is {said}." if said else "No change is shown.", Tone.DOUBTFUL if worse else Tone.GOOD)
@@ -67,6 +69,7 @@ def _lines(comparison: RunComparison) -> Iterator[str]:
     yield from (side_text(name, side) for name, side in (("A", comparison.a), ("B", comparison.b)))
     yield f"{common_text(comparison)}."
     yield from overview_sentences(comparison)
+    yield from overall_of_runs(comparison)
     for name, cells in (("A", comparison.only_a), ("B", comparison.only_b)):
         if cells:
             yield f"Only in {name}: {listed([levels(cell) for cell in cells])}."

@@ -13,12 +13,22 @@ from crosswind.report.text.format import NOTHING, count, interval, named_levels,
 
 def climb_sentence(climb: LadderClimb) -> str:
     """The failures, if any; and the metric's change from the first rung to the last."""
-    first, last = climb.rungs[0], climb.rungs[-1]
-    failures = "; ".join(failure.text for failure in climb.breaks) or f"no exchange fails up to {last.rung}"
+    valid = [rung for rung in climb.rungs if rung.reason is None]
+    failures = "; ".join(failure.text for failure in climb.breaks) or _no_failure(climb.rungs)
     name = named_levels(climb.levels)
-    grows = _growth(climb, first, last)
+    grows = _growth(climb, valid[0], valid[-1]) if len(valid) > 1 else ""
     text = f"{failures}{f'; {grows}' if grows else ''}."
     return f"On the ladder with {name}: {text}" if name else f"On the ladder: {text}"
+
+
+def _no_failure(rungs: Sequence[LadderRung]) -> str:
+    """How far no exchange fails, and which rungs tell nothing."""
+    invalid = [rung.rung for rung in rungs if rung.reason is not None or not rung.n]
+    known = [rung.rung for rung in rungs if rung.rung not in invalid]
+    if not known:
+        return "no rung has a valid cell"
+    said = f"no exchange fails up to {known[-1]}"
+    return f"{said}; {', '.join(invalid)} {'is' if len(invalid) == 1 else 'are'} invalid" if invalid else said
 
 
 def failed_text(rungs: Sequence[LadderRung], first: int) -> str:

@@ -4,11 +4,21 @@ from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.statement import OF_STATEMENT
 from crosswind.findings.published.judge import PublishedNumber, PublishedResult
 from crosswind.report.page import Section, SectionPlace, Sentence
 from crosswind.report.showing import PublishedProfile, Showing, verdict_row
-from crosswind.report.tables.table import Shown, Table, names, numbers, sentences
-from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits, with_unit
+from crosswind.report.tables.table import Table, names, numbers, sentences
+from crosswind.report.text.format import (
+    NOTHING,
+    count,
+    count_of,
+    interval_or_observed,
+    levels,
+    scale_of,
+    three_digits,
+    with_unit,
+)
 
 _OF_PROGRAMS = "send_time"
 """The metric with possibly published functions."""
@@ -61,14 +71,14 @@ def _statements(result: Result) -> list[PublishedResult]:
 
 
 def _statement_table(result: Result) -> Table | None:
-    """A row for each statement; a terminal has them as sentences."""
+    """A row for each statement."""
     rows = []
     for each in _statements(result):
         verdict, said, source = verdict_row(str(each.sentence), each.source, each.note)
         rows.append([verdict, said, each.value, source])
     columns = [*names("verdict"), *sentences("statement, and what the numbers come to", "formula", "source")]
     title = "The documents by their own numbers"
-    return Table(title, columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.HTML) if rows else None
+    return Table(title, columns, rows, footnotes=[_HOW_TO_READ]) if rows else None
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
@@ -79,8 +89,15 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
         yield Section(table.title, tables=[table])
 
 
-def _remarks(result: Result) -> Iterator[Sentence]:
-    yield from (Sentence(str(each.sentence), shown=Shown.TERMINAL) for each in _statements(result))
+def _banners(result: Result) -> Iterator[Sentence]:
+    """How many statements hold by the documents' own numbers, and the first that do not."""
+    verdicts = [(str(each.sentence).partition(":")[0], each.says) for each in _statements(result)]
+    if not verdicts:
+        return
+    failing = [says for verdict, says in verdicts if verdict == OF_STATEMENT["no"]]
+    counted = f"{count(len(failing))} of {count_of(len(verdicts), 'statement')} by their own numbers"
+    named = f": “{str(failing[0]).rstrip('.')}”{' …' if len(failing) > 1 else ''}" if failing else ""
+    yield Sentence(f"Documents fail {counted}{named}.")
 
 
 def _profiles(result: Result) -> Iterator[PublishedProfile]:
@@ -89,4 +106,4 @@ def _profiles(result: Result) -> Iterator[PublishedProfile]:
             yield PublishedProfile(each.source, each.note, each.theirs or 0.0, each.functions)
 
 
-SHOWING = Showing(_sections, remarks=_remarks, profiles=_profiles)
+SHOWING = Showing(_sections, _banners, profiles=_profiles)

@@ -1,9 +1,11 @@
 """A question's answer in one sentence, made by rule from its numbers."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import STATISTICS, Per
+from crosswind.decisions.statement import Verdict
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.statement import (
     OF_QUESTION,
@@ -25,11 +27,13 @@ from crosswind.findings.question.words import (
     with_levels,
 )
 from crosswind.report.text.deciding import MOST_REPETITIONS, rounded
-from crosswind.report.text.effects import named_level, range_text, ratios_text
+from crosswind.report.text.effects import bare, named_level, number_of_ratio, range_text, ratios_text
 from crosswind.report.text.format import (
+    NOTHING,
     count,
     count_of,
     count_range,
+    interval,
     p_value,
     percent,
     scale_of,
@@ -39,6 +43,10 @@ from crosswind.text.quantities import RATE, TIME
 
 _MOST_NAMED = 4
 """Maximum cases named in a sentence."""
+_NARROW = 1e-3
+"""Relative width from which an interval is shown in a list."""
+_WITH_LIMITS = 3
+"""Maximum cases with their effects' limits."""
 
 
 def answered(result: Result) -> list[Answer]:
@@ -56,12 +64,12 @@ def not_asked(result: Result) -> str | None:
 
 
 def answer_sentence(answer: Answer) -> str:
-    """The verdict, the measurement, its repetitions, and the remedy if undecided."""
+    """The verdict with levels, statistic and effect in 30 words at most; then margin, method, repetitions, remedy."""
     if answer.source or answer.yes == "within" or not has_reference(answer):
         return statement_sentence(answer)
     if not answer.cases:
         return f"Cannot tell: {answer.reason}."
-    said = f"{_single_case(answer, answer.cases[0])}." if len(answer.cases) == 1 else f"{_several_cases(answer)}."
+    said = _single_case(answer, answer.cases[0]) if len(answer.cases) == 1 else _several_cases(answer)
     if answer.reason is None:
         return said
     return f"Cannot tell: {answer.reason}; of the others: {said[:1].lower()}{said[1:]}"
@@ -89,55 +97,63 @@ def place_name(answer: Answer, case: AnswerCase) -> str:
 
 def _single_case(answer: Answer, case: AnswerCase) -> str:
     """A question's only case."""
-    if case.effect.is_sign_test and not case.constant:
-        return _about_most(answer, case)
     sides = (case.sides[1], case.sides[0])
+    is_of_most = case.effect.is_sign_test and not case.constant
     missing = [side for side in sides if side.value.value is None and side.value.low is None]
-    if missing:
-        return f"Cannot tell: {_why_missing(answer, missing)}"
+    if missing and not is_of_most:
+        return f"Cannot tell: {_why_missing(answer, missing)}."
     values = " and ".join(
         f"{value_text(answer, side, beside)} {with_level(answer, side.level)}"
         for side, beside in zip(sides, reversed(sides), strict=True)
     )
     if case.effect.value is None:
-        return f"Cannot tell: {case.effect.reason}; the {what_of(answer)} is {values}"
+        return f"Cannot tell: {case.effect.reason}; the {what_of(answer)} is {values}."
     if case.pairs < FEW and not case.effect.is_exact:
         few = count_of(case.pairs, "repetition")
-        return f"Cannot tell from {few}: the {what_of(answer)} is {values}; {_would_take(case)}"
-    said = f"{OF_QUESTION[case.verdict]}: the {what_of(answer)} {clause(answer, case)}"
-    said += f"{margin_words(answer, case)}{_extent(case)}{_failed(answer, case)}"
-    return said + (more_text([case]) if case.verdict == "cannot tell" else "") + _doubts([case])
+        return f"Cannot tell from {few}: the {what_of(answer)} is {values}; {_would_take(case)}."
+    said = clause(answer, case) if not is_of_most else f"{_median_clause(answer, case)} in the median repetition"
+    more = more_text([case]) if case.verdict == "cannot tell" else ""
+    extent = _signs(answer, case) if is_of_most else _extent(case)
+    margin = margin_words(answer, case).replace(", where ", "")
+    behind = [margin, extent, _failed(answer, case), more, _doubts([case])]
+    return f"{OF_QUESTION[case.verdict]}: the {what_of(answer)} {said}. {_second(behind)}".rstrip()
 
 
-def _about_most(answer: Answer, case: AnswerCase) -> str:
-    """Most repetitions: their number, and their effects' median; nothing about a mean."""
-    other, reference = (
-        f"{with_level(answer, side.level)}{_repetition_range(answer, side)}" for side in (case.sides[1], case.sides[0])
-    )
-    agreeing, order = max((case.below, f"lower {other} than"), (case.above, f"higher {other} than"))
+def _second(parts: Iterable[str]) -> str:
+    """Some clauses as a sentence; empty without any."""
+    said = "; ".join(filter(None, (part.strip(",; ") for part in parts)))
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def _median_clause(answer: Answer, case: AnswerCase) -> str:
+    """As `clause`, without the values of a statistic that the design does not support."""
+    other, reference = (with_level(answer, side.level) for side in (case.sides[1], case.sides[0]))
+    if answer.scale == "ratio":
+        return f"{other} is {effect_text(answer, case.effect)} times that {reference}"
+    return f"{other} less that {reference} is {effect_text(answer, case.effect)}"
+
+
+def _signs(answer: Answer, case: AnswerCase) -> str:
+    """In how many repetitions it is so, by a sign test."""
+    agreeing, order = max((case.below, "lower"), (case.above, "higher"))
     same = case.pairs - case.below - case.above
     if same > agreeing:
-        agreeing, order = same, f"the same {other} as"
+        agreeing, order = same, "the same"
     p = {"yes": case.p_yes, "no": case.p_no}.get(case.verdict)
     tested = "sign test" if p is None else f"sign test, p = {p_value(p)}".replace("= <", "<")
-    in_how_many = f"in {count(agreeing)} of {count(case.pairs)} ({tested})"
-    said = f"a repetition's {what_of(answer)} is {order} {reference} {in_how_many}"
-    effects = "ratios" if answer.scale == "ratio" else "differences"
-    said += f"; the median of the {effects} is {effect_text(answer, case.effect)}{margin_words(answer, case)}"
-    said += _failed(answer, case)
-    if case.verdict == "cannot tell":
-        return f"{OF_QUESTION[case.verdict]}: {said}{more_text([case])}{_doubts([case])}"
-    return f"{OF_QUESTION[case.verdict]}, in most repetitions: {said}{_doubts([case])}"
+    ranges = [_repetition_range(answer, side) for side in (case.sides[1], case.sides[0])]
+    values = f": {ranges[0]} against {ranges[1]}" if all(ranges) else ""
+    return f"{order} in {count(agreeing)} of {count(case.pairs)} repetitions ({tested}){values}"
 
 
 def _repetition_range(answer: Answer, side: AnswerSide) -> str:
-    """The range of a level's repetitions: " (2.79 to 16.1 Mbit/s)"; empty if unknown."""
+    """The range of a level's repetitions: "2.79 to 16.1 Mbit/s"; empty if unknown."""
     unit = metric_of_answer(answer).unit
     ends = (side.value.value, side.value.value) if side.value.is_exact else side.value.spread
     if unit not in (TIME, RATE) or ends is None or ends[1] is None:
         return ""
     divisor, name = scale_of([ends[1]], unit.name)
-    return f" ({range_text((ends[0] or 0.0) / divisor, ends[1] / divisor)} {name})"
+    return f"{range_text((ends[0] or 0.0) / divisor, ends[1] / divisor)} {name}"
 
 
 def _why_missing(answer: Answer, sides: Sequence[AnswerSide]) -> str:
@@ -177,6 +193,13 @@ def _failed(answer: Answer, case: AnswerCase) -> str:
     return f", without the exchanges that failed ({named})"
 
 
+def _failed_in(answer: Answer, cases: Sequence[AnswerCase]) -> str:
+    """The exchanges missing from the means of several cases."""
+    failed = sum({side.cell: side.failed for case in cases for side in case.sides}.values())
+    is_of_successes = metric_of_answer(answer).per is Per.EXCHANGE and STATISTICS[answer.statistic].quantile is None
+    return f"without the {count_of(failed, 'exchange')} that failed" if failed and is_of_successes else ""
+
+
 def _doubts(cases: Sequence[AnswerCase]) -> str:
     """The number of cases with an untrustworthy cell."""
     doubtful = sum(not (case.sides[0].valid and case.sides[1].valid) for case in cases)
@@ -202,24 +225,29 @@ def _would_take(case: AnswerCase) -> str:
 
 
 def _several_cases(answer: Answer) -> str:
-    """A question with several cases: counts by verdict, and the effects' range."""
+    """A question with several cases: each by name with its effect, or of many the range."""
     cases = answer.cases
     few = max(case.pairs for case in cases) < FEW and not any(case.effect.is_exact for case in cases)
-    head = _counts(answer)
-    if few:
-        head = head.replace(
-            "Cannot tell", f"Cannot tell from {count_of(max(case.pairs for case in cases), 'repetition')}", 1
-        )
     known = [case for case in cases if case.effect.value is not None]
     if not known:
         reasons = dict.fromkeys(case.effect.reason or "there is no value" for case in cases)
-        return f"{head}: {'; '.join(reasons)}"
+        return f"{_verdicts(answer)}: {'; '.join(reasons)}."
     reference = with_level(answer, known[0].sides[0].level)
-    names = with_levels(answer, list(dict.fromkeys(case.sides[1].level for case in known)))
-    said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}{_values(answer, known)}"
-    said += _most_of(known)
-    said += f", where {margin_text(answer)} would matter" if answer.margin else ""
-    return said + (_would_take_all(cases) if few else _extent_of_all(known) + more_text(cases)) + _doubts(cases)
+    others = list(dict.fromkeys(case.sides[1].level for case in known))
+    what = f"the {what_of(answer)} {with_levels(answer, others)}"
+    if len(cases) <= _MOST_NAMED:
+        head, over = _verdicts_with_effects(answer), "over" if answer.scale == "ratio" else "less"
+        what = f"the {what_of(answer)}" if len(others) > 1 else what
+        first = f"{head}: {what}, {over} that {reference}"
+    else:
+        first = f"{_verdicts(answer)}: {what} {_range(answer, known)} {reference}"
+    if few:
+        most = count_of(max(case.pairs for case in cases), "repetition")
+        first = first.replace("Cannot tell", f"Cannot tell from {most}", 1)
+    margin = f"{margin_text(answer)} would matter" if answer.margin else ""
+    rest = [_would_take_all(cases)] if few else [_extent_of_all(known), _most_of(known), more_text(cases)]
+    behind = [_values(answer, known), _failed_in(answer, cases), margin, *rest, _doubts(cases)]
+    return f"{first}. {_second(behind)}".rstrip()
 
 
 def _most_of(cases: Sequence[AnswerCase]) -> str:
@@ -228,7 +256,7 @@ def _most_of(cases: Sequence[AnswerCase]) -> str:
     if not number:
         return ""
     where = "" if number == len(cases) else f" in {count(number)} of the cases"
-    return f"{where} in the median of the repetitions (sign test)"
+    return f"median of the repetitions, sign test{where}"
 
 
 def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
@@ -247,7 +275,7 @@ def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
 
 
 def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
-    """The range of all cases' measurements: " (3.13 to 84.3 against 94.1 Mbit/s)"."""
+    """The range of all cases' measurements: "3.13 to 84.3 against 94.1 Mbit/s"."""
     sides = [[case.sides[1] for case in cases], [case.sides[0] for case in cases]]
     values = [[side.value.value for side in group if side.value.value is not None] for group in sides]
     unit = metric_of_answer(answer).unit
@@ -256,33 +284,59 @@ def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
         return ""
     divisor, name = scale_of([max(map(max, values))], unit.name)
     texts = [range_text(min(group) / divisor, max(group) / divisor) for group in values]
-    return f" ({' against '.join(texts)} {name})"
+    return f"{' against '.join(texts)} {name}"
 
 
-def _counts(answer: Answer) -> str:
-    groups = {
-        verdict: [case for case in answer.cases if case.verdict == verdict] for verdict in ("yes", "no", "cannot tell")
-    }
-    total = len(answer.cases)
-    by_verdict = {verdict: group for verdict, group in groups.items() if group}
-    if len(by_verdict) == 1:
-        (verdict,) = by_verdict
-        named = _named(answer, answer.cases) if total <= _MOST_NAMED else ""
-        every = all(case.effect.is_sign_test and not case.constant for case in answer.cases)
-        most = ", in most repetitions" if every and verdict != "cannot tell" else ""
-        return f"{OF_QUESTION[verdict]}{most}, in {'both' if total == 2 else f'all {count(total)}'} cases{named}"
+def _by_verdict(answer: Answer) -> dict[Verdict, list[AnswerCase]]:
+    groups: dict[Verdict, list[AnswerCase]] = {"yes": [], "no": [], "cannot tell": []}
+    for case in answer.cases:
+        groups[case.verdict].append(case)
+    return {verdict: group for verdict, group in groups.items() if group}
+
+
+def _verdicts_with_effects(answer: Answer) -> str:
+    """As "Yes for reno (0.07 [0.04, 0.12]) and cubic (0.08 [0.05, 0.11]), cannot tell for bbr (0.9985)"."""
+    with_limits = len(answer.cases) <= _WITH_LIMITS
     parts: list[str] = []
-    for verdict, group in by_verdict.items():
-        names = _named(answer, group) if total <= _MOST_NAMED else ""
-        of = f"in {count(len(group))} of {count(total)} cases" if not parts else f"in {count(len(group))}"
-        word = OF_QUESTION[verdict] if not parts else OF_QUESTION[verdict].lower()
-        parts.append(f"{word} {of}{names}")
+    for verdict, group in _by_verdict(answer).items():
+        names = [
+            f"{case_name(answer, case)} ({effect_in_list(answer, case, with_limits=with_limits)})" for case in group
+        ]
+        word = OF_QUESTION[verdict]
+        listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        parts.append(f"{word if not parts else word.lower()} for {listed}")
     return ", ".join(parts)
 
 
-def _named(answer: Answer, cases: Sequence[AnswerCase]) -> str:
-    """The cases by name: " (delay 15ms; delay 50ms)"."""
-    return f" ({'; '.join(case_name(answer, case) for case in cases)})"
+def effect_in_list(answer: Answer, case: AnswerCase, *, with_limits: bool = True) -> str:
+    """A case's effect in a list: "0.148 [0.116, 0.162] times", "2.000 times", "+3.1 ms"."""
+    effect = case.effect
+    if effect.value is None:
+        return effect.reason or NOTHING
+    size = max(abs(effect.value), sys.float_info.min)
+    limits = effect.limits or (effect.value, effect.value)
+    is_narrow = limits[1] - limits[0] <= _NARROW * size
+    has_limits = with_limits and effect.is_whole and not is_narrow
+    if answer.scale == "ratio":
+        return f"{bare(interval(effect)) if has_limits else number_of_ratio(effect.value)} times"
+    if not effect.value and not has_limits:
+        return "no difference"
+    divisor, unit = effect_scale(answer, effect)
+    return f"{bare(interval(effect, divisor)) if has_limits else three_digits(effect.value / divisor)} {unit}"
+
+
+def _verdicts(answer: Answer) -> str:
+    """As "Yes in all 6 cases", "Yes in 5 of 6 cases, cannot tell in 1 (bbr)"."""
+    groups, total = _by_verdict(answer), len(answer.cases)
+    if len(groups) == 1:
+        return f"{OF_QUESTION[next(iter(groups))]}, in {'both' if total == 2 else f'all {count(total)}'} cases"
+    parts: list[str] = []
+    for verdict, group in groups.items():
+        of = f"in {count(len(group))} of {count(total)} cases" if not parts else f"in {count(len(group))}"
+        names = "; ".join(case_name(answer, case) for case in group) if len(group) <= _MOST_NAMED else ""
+        word = OF_QUESTION[verdict] if not parts else OF_QUESTION[verdict].lower()
+        parts.append(f"{word} {of}{f' ({names})' if names else ''}")
+    return ", ".join(parts)
 
 
 def _extent_of_all(cases: Sequence[AnswerCase]) -> str:

@@ -7,7 +7,7 @@ from crosswind.analysis.result import Result
 from crosswind.decisions.statement import OF_STATEMENT
 from crosswind.findings.question.fastest import last_lines
 from crosswind.findings.question.result import Answer, AnswerCase
-from crosswind.findings.question.sentence import answered, case_name, has_reference, not_asked
+from crosswind.findings.question.sentence import answered, case_name, effect_in_list, has_reference, not_asked
 from crosswind.findings.question.statement import (
     OF_QUESTION,
     compared,
@@ -20,9 +20,12 @@ from crosswind.findings.question.words import effect_text, value_text, what_of
 from crosswind.report.page import Chart, Panels, Section, SectionPlace, Sentence, Tone
 from crosswind.report.showing import Showing, verdict_row
 from crosswind.report.tables.table import Column, Shown, Table, names, numbers, sentences, words
-from crosswind.report.text.format import EXACT, NOTHING, count, levels, p_value
+from crosswind.report.text.format import EXACT, NOTHING, count, count_of, levels, p_value
 
 TONES = {"yes": Tone.GOOD, "no": Tone.BAD, "cannot tell": Tone.DOUBTFUL, "mixed": Tone.DOUBTFUL}
+
+_MOST_FAILING = 3
+"""Maximum statements named on a terminal's first screen."""
 
 _HOW_TO_READ = (
     "Each verdict follows from a rule that the study declares, by the bounds of intervals. “Holds”: in every "
@@ -104,7 +107,7 @@ def statement_tables(result: Result) -> list[Table]:
         return []
     rows = [verdict_row(str(statement.sentence), statement.source, statement.note) for statement in statements]
     columns = [*names("verdict"), *sentences("statement, and what was measured", "source")]
-    verdicts = Table("What documents say", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.HTML)
+    verdicts = Table("What documents say", columns, rows, footnotes=[_HOW_TO_READ])
     comparisons = [row for statement in statements for row in _comparisons(statement)]
     if not comparisons:
         return [verdicts]
@@ -140,15 +143,16 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
 
 
 def _short(answer: Answer) -> str:
-    """The verdict; for an undecided question also the estimate and the deciding option."""
+    """The verdict with the effect; for an undecided question also the deciding option."""
     verdict = str(answer.sentence).partition(":")[0]
+    if len(answer.cases) == 1 and has_reference(answer) and answer.cases[0].effect.value is not None:
+        verdict += f" ({effect_in_list(answer, answer.cases[0])})"
     if answer.verdict != "cannot tell" or not answer.cases:
         return f"{verdict}."
     case = decisive_case(answer)
-    estimate = "" if case is None or len(answer.cases) > 1 else number_text(answer, case)
-    why = estimate if estimate not in ("", NOTHING) else case.effect.reason if case else None
-    known = f": {why}" if why else ""
-    return f"{verdict}{known}{more_text(answer.cases)}."
+    known = number_text(answer, case) if case is not None and not has_reference(answer) else NOTHING
+    why = known if known != NOTHING else case.effect.reason if case else None
+    return f"{verdict}{f': {why}' if why else ''}{more_text(answer.cases)}."
 
 
 def _charts(answer: Answer, result: Result, is_drawn: bool) -> list[Panels]:
@@ -165,11 +169,27 @@ def _remarks(result: Result) -> Iterator[Sentence]:
     absent = not_asked(result)
     if absent:
         yield Sentence(absent)
+
+
+def _banners(result: Result) -> Iterator[Sentence]:
+    """What became of documents' statements: the counts, and those that do not hold."""
     statements = _statements(result)
-    if statements:
-        yield Sentence(_tally(statements))
-        # HTML has them as a table.
-        yield from (Sentence(str(statement.sentence), shown=Shown.TERMINAL) for statement in statements)
+    if not statements:
+        return
+    yield Sentence(_tally(statements))
+    failing = [statement for statement in statements if statement.verdict == "no"]
+    yield from (Sentence(_failing_text(statement), shown=Shown.TERMINAL) for statement in failing[:_MOST_FAILING])
+    if len(failing) > _MOST_FAILING:
+        more = count_of(len(failing) - _MOST_FAILING, "more statement")
+        does = "does" if len(failing) - _MOST_FAILING == 1 else "do"
+        yield Sentence(f"{more} {does} not hold: `crosswind report --all`.", shown=Shown.TERMINAL)
+
+
+def _failing_text(statement: Answer) -> str:
+    case = decisive_case(statement)
+    measured = NOTHING if case is None else number_text(statement, case)
+    asks = statement.asks.rstrip(".")
+    return f"Does not hold: “{asks}”: {measured}; it needs {needed(statement)}."
 
 
 def _tally(statements: Sequence[Answer]) -> str:
@@ -206,4 +226,4 @@ def _metrics(result: Result) -> Iterable[tuple[str, str]]:
     return [(answer.metric, answer.statistic) for answer in sorted(asked, key=lambda answer: bool(answer.source))]
 
 
-SHOWING = Showing(_sections, remarks=_remarks, answers=answered, conclusion=last_lines, metrics=_metrics)
+SHOWING = Showing(_sections, _banners, remarks=_remarks, answers=answered, conclusion=last_lines, metrics=_metrics)

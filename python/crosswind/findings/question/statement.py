@@ -39,7 +39,7 @@ def statement_sentence(answer: Answer) -> str:
         return f"{says}{answer.reason}."
     reasons = (answer.reason, case.effect.reason) if answer.verdict == "cannot tell" else ()
     why = "".join(f"; {reason}" for reason in reasons if reason)
-    most = ", the median of the repetitions (sign test)" if case.effect.is_sign_test else ""
+    most = " (sign test)" if case.effect.is_sign_test else ""
     needs = f"{'the statement needs' if answer.source else 'a yes needs'} {needed(answer)}{_rest(answer)}"
     more = ""
     if answer.verdict == "cannot tell" and not answer.reason:
@@ -125,7 +125,7 @@ def asking_for(repetitions: int, cases: Sequence[AnswerCase]) -> str:
 
 
 def _measured(answer: Answer, case: AnswerCase) -> str:
-    what = what_of(answer)
+    what = f"the median repetition's {what_of(answer)}" if case.effect.is_sign_test else what_of(answer)
     named = named_levels(case.fixed)
     effect, where = _effect_in_words(answer, case), f" ({named})" if named else ""
     if effect == NOTHING:

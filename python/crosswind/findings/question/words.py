@@ -95,7 +95,7 @@ def clause(answer: Answer, case: AnswerCase) -> str:
     other, reference = (with_level(answer, side.level) for side in sides)
     texts = [value_text(answer, side, beside) for side, beside in zip(sides, reversed(sides), strict=True)]
     values = f"({texts[0]} against {texts[1]})"
-    effect = case.effect
+    effect = replace(case.effect, low=None, high=None, spread=None) if case.constant else case.effect
     value = effect.value or 0.0
     if is_same(answer, case):
         return f"{other} is the same as {reference} ({value_text(answer, sides[0])})"

@@ -1,5 +1,6 @@
 """A run's main numbers on one screen: its workloads' compared metrics, in the worst and the best cells."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -47,7 +48,7 @@ def summary_tables(result: Result) -> list[Table]:
     if measured:
         metric, cells = measured[0]
         measured[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
-    kept = {name: statistic for name, statistic in reversed(asked_statistics(result)) if statistic in _STATISTICS}
+    kept = {name: statistic for name, statistic in reversed(asked_statistics(result)) if statistic in STATISTICS}
     return [_table(metric, cells, kept=kept.get(metric.name, "median")) for metric, cells in measured]
 
 
@@ -70,22 +71,23 @@ def _table(metric: Metric, cells: Sequence[CellResult], *, kept: str) -> Table:
         ordered = list(range(MOST_ROWS))
     scale = scale_of_metric(metric.name, cells)
     title = f"{metric.title}, {scale[1]}"
-    pair = [name for name in _STATISTICS if name in (kept, "median" if kept == "p95" else "p95")]
+    every = tuple(dict.fromkeys((kept, *_STATISTICS)))
+    pair = (kept, "median" if kept == "p95" else "p95")
     wanted: list[tuple[Sequence[str], Sequence[str]]] = [
-        (_STATISTICS, _STATISTICS), (pair, _STATISTICS), (pair, [kept]), ([kept], [kept]), (pair, ()),
+        (every, every), (pair, every), (pair, [kept]), ([kept], [kept]), (pair, ()),
     ]  # fmt: skip
     forms = [_form(metric, chosen, scale, *statistics) for statistics in wanted]
     table = cell_table(title, chosen, forms[0], narrow=forms, shown=Shown.TERMINAL, named_by=cells)
     return replace(table, ranking=Ranking(ordered, len(cells)))
 
 
-def _badness(metric: Metric, cell: CellResult, kept: str) -> float:
-    """The larger the worse: a cell without a success, then the slowest by the statistic common to all forms."""
+def _badness(metric: Metric, cell: CellResult, kept: str) -> tuple[float, ...]:
+    """The larger the worse: a cell without a success, then the slowest by the kept statistic, then by its tail."""
     estimates = cell.estimates.get(metric.name)
     if estimates is None or not cell.valid:
-        return float("inf")
-    value = _value(estimates, kept)
-    return -value if metric.more_is_better else value
+        return (math.inf,)
+    values = [_value(estimates, name) for name in dict.fromkeys((kept, "p95", "mean"))]
+    return tuple(-value if metric.more_is_better else value for value in values)
 
 
 def _form(

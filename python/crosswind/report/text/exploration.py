@@ -4,24 +4,13 @@ Users choose a transport or a congestion control, and suffer a loss or a delay. 
 one is no finding, so levels of the path and of sizes are not compared here.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from crosswind.analysis.result import MEAN, CellResult, LevelComparison, Result, StatisticComparison
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace
-from crosswind.report.text.effects import named_level, number_of_ratio
-from crosswind.report.text.format import (
-    count,
-    count_of,
-    exact_number,
-    factor_name,
-    interval,
-    number,
-    quantity,
-    scale_of,
-    times,
-    with_unit,
-)
+from crosswind.report.text.effects import named_level
+from crosswind.report.text.format import count_of, exact_number, interval, number, scale_of, with_unit
+from crosswind.report.text.overall import Measured, is_speed, overall_sentence
 from crosswind.stats.estimate import Interval
 
 MOST_COMPARED = 4
@@ -137,111 +126,40 @@ def _is_close(own: float | None, beside: float | None) -> bool:
     return own == beside or (own is not None and beside is not None and abs(own - beside) <= _SAME * abs(beside))
 
 
-def _compared(result: Result) -> list[str]:
-    """Comparisons of each chosen factor's levels."""
-    families: dict[tuple[str, str], list[LevelComparison]] = {}
-    main = main_metrics(result)
-    for comparison in result.comparisons:
-        if is_chosen(comparison.factor) and comparison.metric in main:
-            families.setdefault((comparison.factor, comparison.metric), []).append(comparison)
-    sentences = [
-        sentence
-        for (factor, name), family in families.items()
-        if (sentence := _comparison_sentence(factor, name, family))
-    ]
-    return sentences[:MOST_COMPARED]
+def _compared(result: Result) -> Iterator[str]:
+    """Comparisons of each chosen factor's levels, a sentence for each pair of cells."""
+    main = [name for name in main_metrics(result) if is_speed(METRICS[name])]
+    cells = {cell.cell: cell for cell in result.cells}
+    made = [of for of in result.comparisons if is_chosen(of.factor) and of.metric in main]
+    sentences = [said for of in made if (said := _comparison_sentence(of, cells))]
+    yield from sentences[:MOST_COMPARED]
+    if len(sentences) > MOST_COMPARED:
+        yield f"{count_of(len(sentences) - MOST_COMPARED, 'more comparison')}: `crosswind report --all`."
 
 
-def _comparison_sentence(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
-    """How the levels of a factor compare by a metric; empty where there is no ratio."""
-    statistic = _MEDIAN if any(_has_ratio(comparison, _MEDIAN) for comparison in family) else MEAN
-    made = [
-        (comparison, effect) for comparison in family if (effect := comparison.by(statistic)) and effect.ratio.value
-    ]
-    if not made:
+def _comparison_sentence(comparison: LevelComparison, cells: Mapping[int, CellResult]) -> str:
+    """Two levels compared by a metric; empty without a ratio. Undeclared before the run, it explores."""
+    metric = METRICS[comparison.metric]
+    statistic = MEAN if comparison.ratio.value else _MEDIAN
+    effect = comparison.by(statistic)
+    if effect is None or not effect.ratio.value:
         return ""
-    what, reference = _metric_name(METRICS[name], statistic), named_level(factor, made[0][0].reference)
-    if len(made) == 1:
-        ((comparison, effect),) = made
-        at = f" (at {_named(comparison.fixed, comparison.fixed)})" if comparison.fixed else ""
-        other = named_level(factor, comparison.other)
-        constant = f"{what} with {other} is {_constant_text(effect, comparison.unit, reference)}{at}"
-        if _is_constant(effect.difference):
-            return f"{constant}, {_in_all_repetitions(effect)}."
-        if effect.difference.value and abs((effect.ratio.value or math.nan) - 1) < NEAR:
-            return f"{constant}; {_conclusion([effect])}."
-        ratio = times(effect.ratio, _without_remarks(effect.ratio))
-        return f"{what} with {other} is {ratio} that with {reference}{at}; {_conclusion([effect])}."
-    ordered = sorted(made, key=lambda pair: pair[1].ratio.value or 0.0)
-    several = len({comparison.other for comparison, _ in made}) > 1
-    low, high = (_extreme(factor, *pair, several=several) for pair in (ordered[0], ordered[-1]))
-    subject = f"by {factor_name(factor)}" if several else f"with {named_level(factor, made[0][0].other)}"
-    return (
-        f"{what} {subject}: {low} to {high} times that with {reference}; {_conclusion([effect for _, effect in made])}."
+    levels = (comparison.reference, comparison.reference_cell), (comparison.other, comparison.other_cell)
+    reference, other = (
+        Measured.of(named_level(comparison.factor, level), cells[cell], metric) for level, cell in levels
     )
+    at = _named(comparison.fixed, comparison.fixed)
+    said = overall_sentence((reference, other), metric, statistic, effect.ratio)
+    return f"{metric.title}{f' at {at}' if at else ''}: {said}{_conclusion(effect)}."
 
 
-def _constant_text(effect: StatisticComparison, unit: str, reference: str) -> str:
-    """One level beside another, in words, with the same difference in every repetition."""
-    difference, ratio = effect.difference.value or 0.0, effect.ratio.value or math.nan
-    if difference == 0:
-        return f"that with {reference}"
-    if abs(ratio - 1) < NEAR:
-        return f"almost that with {reference}, {quantity(abs(difference), unit)} {'less' if difference < 0 else 'more'}"
-    return f"{times(effect.ratio, number_of_ratio(ratio))} that with {reference}"
-
-
-def _in_all_repetitions(effect: StatisticComparison) -> str:
-    few = "" if effect.difference.is_whole else ", too few to conclude for most"
-    return f"in all {effect.difference.units} repetitions{few}"
-
-
-def _is_constant(difference: Interval) -> bool:
-    """Whether a difference is the same in every repetition though it could vary."""
-    ends = difference.spread or (difference.low, difference.high)
-    return not difference.is_exact and ends[0] is not None and ends[0] == ends[1]
-
-
-def _without_remarks(ratio: Interval) -> str:
-    """A ratio without words repeated in the rest of the sentence."""
-    return interval(ratio).replace(" exact", ", exactly,").replace(" (no interval)", "")
-
-
-def _has_ratio(comparison: LevelComparison, statistic: str) -> bool:
-    difference = comparison.by(statistic)
-    return difference is not None and difference.ratio.value is not None
-
-
-def _extreme(factor: str, comparison: LevelComparison, made: StatisticComparison, *, several: bool) -> str:
-    """The smallest or the largest ratio, and where it is."""
-    level = [named_level(factor, comparison.other)] if several else []
-    where = ", ".join([*level, *([f"at {_named(comparison.fixed, comparison.fixed)}"] if comparison.fixed else [])])
-    return f"{number_of_ratio(made.ratio.value or math.nan)}{f' ({where})' if where else ''}"
-
-
-def _conclusion(made: Sequence[StatisticComparison]) -> str:
-    """Some comparisons' conclusion, in words: undeclared before the run, they explore."""
-    shown = [effect for effect in made if effect.verdict.startswith(("larger", "smaller"))]
-    of_most = [effect for effect in shown if effect.verdict.endswith("most repetitions")]
-    if all(effect.verdict == "not enough repetitions" for effect in made):
-        return "too few repetitions to show a difference"
-    if all(effect.verdict == "equal" for effect in made):
-        return "exactly equal"
-    if len(made) == 1:
-        if of_most:
-            return f"a repetition's is {_in_most(made[0])} (sign test, exploratory)"
-        return f"{'a' if shown else 'no'} difference is shown (exploratory)"
-    total = count(len(made))
-    if of_most:
-        others = f", and {count(len(shown) - len(of_most))} by their intervals" if len(shown) > len(of_most) else ""
-        return f"in {count(len(of_most))} of {total} comparisons most repetitions differ{others} (exploratory)"
-    return f"{count(len(shown))} of {total} comparisons show a difference (exploratory)"
-
-
-def _in_most(effect: StatisticComparison) -> str:
-    """A sign test's count: "smaller in 8 of 8"."""
-    agreeing, side = max((effect.below or 0, "smaller"), (effect.above or 0, "larger"))
-    return f"{side} in {count(agreeing)} of {count(effect.difference.units)}"
+def _conclusion(effect: StatisticComparison) -> str:
+    """What the test of one comparison says beside its numbers."""
+    if effect.verdict == "not enough repetitions":
+        return "; too few repetitions to show a difference"
+    if effect.verdict == "no difference shown":
+        return "; no difference is shown"
+    return ""
 
 
 def _metric_name(metric: Metric, statistic: str) -> str:

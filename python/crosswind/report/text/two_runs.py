@@ -13,7 +13,7 @@ from crosswind.analysis.two_runs.result import (
     RunComparison,
     RunSide,
 )
-from crosswind.catalog.metrics import metric_named
+from crosswind.catalog.metrics import METRICS, STATISTICS, metric_named
 from crosswind.report.text.deciding import about_more, rounded
 from crosswind.report.text.format import (
     MINUS,
@@ -25,8 +25,13 @@ from crosswind.report.text.format import (
     scale_of,
     three_digits,
 )
+from crosswind.report.text.overall import TAIL, Measured, Respect, is_speed, overall_sentence
+from crosswind.stats.estimate import EXACT, MOST, Interval
 
 _MOST_CELLS = 12
+_NEGLIGIBLE = 1e-4
+MOST_LINES = 4
+"""Common cells with a sentence."""
 
 
 def change_text(change: Change, *, is_ratio: bool, unit: str) -> str:
@@ -77,6 +82,51 @@ def _overview_sentence(overview: MetricOverview) -> str:
     return f"{title}: {ends} times that of A, in the middle {middle}; {which} of {count(overview.cells)}."
 
 
+def overall_of_runs(comparison: RunComparison) -> list[str]:
+    """For the first common cells, which run is better in the first metric of time or rate, and in what."""
+    cells = [(cell, changes) for cell in comparison.common if (changes := _speeds(cell))]
+    lines = [_overall_line(cell, changes) for cell, changes in cells[:MOST_LINES]]
+    if len(cells) > MOST_LINES:
+        lines.append(f"… and {count_of(len(cells) - MOST_LINES, 'more cell')}")
+    return lines
+
+
+def _speeds(cell: CommonCell) -> list[MetricChange]:
+    """The changes of a cell's first metric of time or rate, the mean's first."""
+    known = [change for change in cell.changes if change.ratio.value and change.statistic in ("mean", "median", TAIL)]
+    first = next((change.metric for change in known if is_speed(METRICS[change.metric])), None)
+    of_first = [change for change in known if change.metric == first]
+    return sorted(of_first, key=lambda change: change.statistic != "mean")
+
+
+def _overall_line(cell: CommonCell, changes: Sequence[MetricChange]) -> str:
+    asked, metric = changes[0], METRICS[changes[0].metric]
+    sides = (
+        Measured("A", {}, None, asked.n_a + asked.failed_a, asked.failed_a, is_valid=cell.invalid_a is None),
+        Measured("B", {}, None, asked.n_b + asked.failed_b, asked.failed_b, is_valid=cell.invalid_b is None),
+    )
+    respects = [_respect(change) for change in changes if not (change.statistic == TAIL and metric.more_is_better)]
+    said = overall_sentence(sides, metric, asked.statistic, _effect(asked), respects)
+    return f"{f'{levels(cell.levels)}: ' if cell.levels else ''}{metric.title}: {said}."
+
+
+def _respect(change: MetricChange) -> Respect:
+    """A change as a ratio of speeds."""
+    ratio = change.ratio.value or 1.0
+    speed = ratio if METRICS[change.metric].more_is_better else 1 / ratio
+    name = "the median repetition" if change.ratio.of_most else STATISTICS[change.statistic].heading
+    return Respect(name, speed, is_shown=change.verdict in ("worse", "better") and not is_negligible(change))
+
+
+def _effect(change: MetricChange) -> Interval:
+    """A change's ratio as an estimate."""
+    ratio, units = change.ratio, min(change.units_a, change.units_b)
+    is_exact = ratio.low is None and ratio.reason is None
+    method = MOST if ratio.of_most else EXACT if is_exact else change.method
+    low, high = (ratio.value, ratio.value) if ratio.constant else (ratio.low, ratio.high)
+    return Interval(ratio.value, low, high, change.n_a + change.n_b, ratio.level, method, ratio.reason, units)
+
+
 def matched_text(cells: Sequence[CommonCell]) -> str:
     """What common cells have in common."""
     ways = [cell.matched_by for cell in cells]
@@ -104,9 +154,17 @@ def units_text(change: MetricChange) -> str:
     return f"{change.units_a} and {change.units_b}"
 
 
+def is_negligible(change: MetricChange) -> bool:
+    """Whether a shown change is smaller than the digits that a report has."""
+    ratio = change.ratio.value
+    return ratio is not None and abs(ratio - 1) < _NEGLIGIBLE
+
+
 def verdict_text(change: MetricChange) -> str:
     """What is known of a change: "worse by 12 to 19 %", "no difference shown", "cannot tell" and why."""
     shown, is_ratio = scaled(change)
+    if change.verdict in ("worse", "better") and is_negligible(change):
+        return f"the same within {100 * _NEGLIGIBLE:g} %"
     if change.verdict in ("worse", "better"):
         ends = [end for end in (shown.low, shown.high, shown.value) if end is not None][:2]
         sizes = sorted(abs(end - 1) if is_ratio else abs(end) for end in ends)
