@@ -61,9 +61,11 @@ class Markup:
         ]
 
     def _head(self, page: Page) -> str:
-        first = "".join([*map(_banner, page.banners), *map(self.section, page.answers)])
-        said = {banner.text for banner in page.banners}
-        concluded = [line for line in page.conclusion if line not in said]
+        banners = [banner for banner in page.banners if banner.shown.in_html]
+        first = "".join([*map(_banner, banners), *map(self.section, page.answers)])
+        said = {banner.text for banner in banners}
+        # A terminal's last line counts those that have no room there.
+        concluded = [line for line in page.conclusion if line not in said and not line.startswith("…")]
         texts = [*concluded, *(line.text for line in page.lines if line.shown.in_html)]
         lines = "".join(f"<li>{escaped(text)}</li>" for text in texts)
         summary = "".join(self._table(table) for table in page.summary if table.shown.in_html)

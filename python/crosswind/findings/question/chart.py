@@ -10,12 +10,12 @@ from crosswind.findings.figure.chart import figure_chart
 from crosswind.findings.figure.judge import Figure
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.sentence import has_reference, place_name
-from crosswind.findings.question.words import effect_scale, metric_of_answer, value_text, what_of
+from crosswind.findings.question.words import effect_scale, margin_text, metric_of_answer, value_text, what_of
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.forest import forest, forest_row, pair_name
 from crosswind.report.charts.panels import MAX_BARS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
-from crosswind.report.charts.style import Along, inline, is_log, specification, tips
+from crosswind.report.charts.style import GREY, Along, inline, is_log, specification, tips
 from crosswind.report.page import Chart
 from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import interval, varied_levels, with_unit
@@ -58,13 +58,18 @@ def _forest(answer: Answer) -> Chart | None:
 
 @dataclass(frozen=True)
 class _Mark:
-    """A level in a case: its number with its interval's ends; without an interval both are the number."""
+    """A level in a case: its number with its interval's ends; without an interval both are the number.
+
+    Attributes: least, most: the margin around the reference; both the number without a margin.
+    """
 
     row: str
     colour: str
     value: float
     low: float
     high: float
+    least: float
+    most: float
     estimate: str
     repetitions: int
 
@@ -87,12 +92,19 @@ def _drawn(answer: Answer, colours: Colours) -> Chart | None:
         color=colours.by("colour", answer.factor, (mark.colour for mark in marks), labelled=True),
         tooltip=tips("row", "estimate", "repetitions"),
     )
+    margin = base.mark_rule(strokeWidth=14, opacity=0.18, color=GREY).encode(
+        x=along.x("least"), x2="most:Q", color=alt.value(GREY)
+    )
     drawing = [
+        *([margin] if answer.bound is not None else []),
         base.mark_rule(strokeWidth=2.2).encode(x=along.x("low"), x2="high:Q"),
         base.mark_point(size=80, filled=True, opacity=1).encode(x=along.x("value")),
     ]
     left = len(answer.cases) - len(shown)
-    notes = (f"{left} more cases are in the table.",) if left else ()
+    notes = [
+        *([f"Shaded: within {margin_text(answer)} of the reference."] if answer.bound is not None else []),
+        *([f"{left} more cases are in the table."] if left else []),
+    ]
     return Chart("", specification(drawing, rows_height(rows)), (_how_to_read(what_of(answer), sides), *notes))
 
 
@@ -102,12 +114,23 @@ def _marks(answer: Answer, sides: Sequence[tuple[AnswerCase, AnswerSide]], divis
         low, high = side.value.limits or (side.value.value, side.value.value)
         if side.value.spread is not None and not side.value.is_whole:
             low, high = side.value.spread
-        value, least, most = (float(f"{(end or 0.0) / divisor:.6g}") for end in (side.value.value, low, high))
+        ends = (side.value.value, low, high, *_margin(answer, case, side))
+        value, start, end, least, most = (float(f"{(number or 0.0) / divisor:.6g}") for number in ends)
         text = with_unit(interval(side.value, divisor), unit) if side.value.is_whole else value_text(answer, side)
         row = " · ".join(filter(None, (named_level(str(answer.factor), side.level), place_name(answer, case))))
-        marks.append(_Mark(row, side.level, value, least, most, text, side.value.units))
+        marks.append(_Mark(row, side.level, value, start, end, least, most, text, side.value.units))
     labels = row_labels(mark.row for mark in marks)
     return list({mark.row: replace(mark, row=labels[mark.row]) for mark in marks}.values())
+
+
+def _margin(answer: Answer, case: AnswerCase, side: AnswerSide) -> tuple[float, float]:
+    """The numbers within the margin of the reference; the side's own without a margin."""
+    reference, own = case.sides[0].value.value, side.value.value or 0.0
+    if answer.bound is None or reference is None:
+        return own, own
+    if answer.scale == "ratio":
+        return reference / (1 + answer.bound), reference * (1 + answer.bound)
+    return reference - answer.bound, reference + answer.bound
 
 
 def _how_to_read(what: str, sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> str:

@@ -10,7 +10,7 @@ from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import count
 from crosswind.report.text.overall import Measured, is_speed, overall_sentence
 
-MOST_LINES = 4
+MOST_LINES = 6
 
 
 def last_lines(result: Result) -> list[str]:

@@ -45,7 +45,7 @@ _MOST_NAMED = 4
 """Maximum cases named in a sentence."""
 _NARROW = 1e-3
 """Relative width from which an interval is shown in a list."""
-_WITH_LIMITS = 3
+_WITH_LIMITS = 2
 """Maximum cases with their effects' limits."""
 
 
@@ -236,9 +236,10 @@ def _several_cases(answer: Answer) -> str:
     others = list(dict.fromkeys(case.sides[1].level for case in known))
     what = f"the {what_of(answer)} {with_levels(answer, others)}"
     if len(cases) <= _MOST_NAMED:
-        head, over = _verdicts_with_effects(answer), "over" if answer.scale == "ratio" else "less"
-        what = f"the {what_of(answer)}" if len(others) > 1 else what
-        first = f"{head}: {what}, {over} that {reference}"
+        names = [named_level(str(answer.factor), level) for level in (*others, known[0].sides[0].level)]
+        over = "over" if answer.scale == "ratio" else "less"
+        pair = f"{over} {names[-1]}" if len(others) > 1 else f"{names[0]} {over} {names[-1]}"
+        first = f"{_verdicts_with_effects(answer)}: {what_of(answer)}, {pair}"
     else:
         first = f"{_verdicts(answer)}: {what} {_range(answer, known)} {reference}"
     if few:

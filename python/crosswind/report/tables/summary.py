@@ -63,6 +63,10 @@ def _place_in(asked: Sequence[str], metric: Metric) -> tuple[int, bool]:
 
 
 def _table(metric: Metric, cells: Sequence[CellResult], *, kept: str) -> Table:
+    """Args: kept: the statistic of all forms; the median where no cell supports it."""
+    made = [cell.estimates[metric.name].statistic(kept) for cell in cells if metric.name in cell.estimates]
+    if all(estimate.value is None and estimate.low is None for estimate in made):
+        kept = "median"
     ordered = sorted(range(len(cells)), key=lambda cell: _badness(metric, cells[cell], kept), reverse=True)
     chosen = cells
     if len(cells) > MOST_ROWS:
