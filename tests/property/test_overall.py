@@ -242,6 +242,22 @@ def test_the_sentence_says_what_raw_times_do_whatever_the_order_of_levels() -> N
     assert len(kinds) == 8 and min(kinds.values()) >= 5, kinds
 
 
+def test_without_limits_nothing_is_shown() -> None:
+    """One repetition, or a quantile with a single limit, may be said to differ, and not that it is shown."""
+
+    def side(name: str, p95: Interval) -> Measured:
+        mean = Interval(10.0, 9.0, 11.0, 100, 0.95, "t")
+        return Measured(name, {"mean": mean, "p95": p95}, None, 100, 0, 0, 10)
+
+    ratio = Interval(0.9, 0.8, 0.95, 100, 0.95, "t")
+    fast, slow = Interval(20.0, 18.0, None, 100, 0.95, "w"), Interval(90.0, 80.0, None, 100, 0.95, "w")
+    said = overall_sentence((side("a", fast), side("b", slow)), RTT, "mean", ratio)
+    assert said == "b is 1.11 [1.05, 1.25] times as fast as a in mean; p95 is not decided"
+    known = replace(fast, high=22.0)
+    said = overall_sentence((side("a", known), side("b", slow)), RTT, "mean", ratio)
+    assert said == "b is 1.11 [1.05, 1.25] times as fast as a in mean; a is faster in p95 (4.50 times)"
+
+
 def test_mutants_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> int:
         return sum(bool(lies(sentences(pair)[0], pair)) for pair in islice(pairs(), 150))

@@ -222,16 +222,16 @@ def _by(name: str, sides: tuple[Measured, Measured], metric: Metric) -> Respect 
         return None
     # A quantile beyond a timeout lies anywhere above it.
     speed = _ratio(reference[1], other[1], metric)
-    is_shown = reference[2] < other[0] or other[2] < reference[0] or (made[0].is_exact and made[1].is_exact)
+    is_shown = reference[2] < other[0] or other[2] < reference[0]
     return None if math.isnan(speed) else Respect(STATISTICS[name].heading, speed, is_shown)
 
 
 def _limits(number: Interval) -> tuple[float, float, float] | None:
-    """Its low limit, value and high limit."""
+    """Its low limit, value and high limit; an unknown limit leaves everything possible."""
     if number.value is None:
         return None if number.low is None else (number.low, math.inf, math.inf)
-    low, high = number.limits or (number.value, number.value)
-    return low, number.value, high
+    low, high = (number.value, number.value) if number.is_exact else (number.low, number.high)
+    return (0.0 if low is None else low), number.value, (math.inf if high is None else high)
 
 
 def _by_slowest(sides: tuple[Measured, Measured], metric: Metric) -> Iterator[Respect]:
