@@ -66,7 +66,8 @@ def test_what_a_dead_link_loses_is_lost_on_the_way_there(pair: Machines) -> None
     # The first answer after the outage says how many had not arrived.
     lost_there = round(end["loss_there"]["value"] * end["loss_there"]["n"])
     assert lost_there >= 3
-    assert end["loss_back"]["value"] == 0
+    # One answer may have been on its way back when the link went down.
+    assert round(end["loss_back"]["value"] * end["loss_back"]["n"]) <= 1
 
 
 def test_a_firewall_that_drops_udp_is_named(pair: Machines) -> None:
