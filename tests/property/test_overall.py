@@ -30,7 +30,7 @@ TIMEOUT_MS = 30_000.0
 PAIRS = 500
 
 Times = np.ndarray
-"""Shape (repetitions, messages), in ms; infinite: timed out."""
+"""Shape (repetitions, messages), in ms; a timeout is infinite."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ SHAPES = (steady, stalled, timers, lossy, fruitless)
 
 
 def pairs() -> Iterator[tuple[Cell, Cell]]:
-    """Both cells have as many repetitions, 1 to 20; a tenth are equal, a tenth invalid."""
+    """Pairs with equally many repetitions, 1 to 20; a tenth are equal, and a tenth have an invalid cell."""
     draw = np.random.default_rng(51)
     for _ in range(PAIRS):
         repetitions = int(draw.choice([1, 2, 5, 10, 20]))
@@ -135,7 +135,7 @@ def effect(reference: CellData, other: CellData) -> Interval:
 
 
 def sentences(pair: tuple[Cell, Cell]) -> tuple[str, str]:
-    """The sentence, and that with the levels in the other order."""
+    """The sentence, and the one with the levels swapped."""
     data = [data_of(number, cell) for number, cell in enumerate(pair)]
     sides = [measured(name, *of) for name, *of in zip("ab", data, pair, strict=True)]
     straight = overall_sentence((sides[0], sides[1]), RTT, "mean", effect(data[0], data[1]))
@@ -149,7 +149,7 @@ ALSO = re.compile(r"; ([ab]) is faster in ([^;]+?)(?=; |, but|$)")
 
 
 def in_most(cell: Cell, other: Cell) -> bool:
-    """Whether the median of the repetitions' ratios of means is not above 1."""
+    """Whether its mean is not above the other's in the median repetition."""
     with np.errstate(invalid="ignore"):
         means = [np.nanmean(np.where(np.isfinite(of.times), of.times, np.nan), axis=1) for of in (cell, other)]
     return bool(np.nanmedian(means[0] / means[1]) <= 1.01)

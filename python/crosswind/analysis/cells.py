@@ -106,11 +106,10 @@ class CellData:
         """Why it has no samples for a metric."""
         if not self.outcomes.get("ok"):
             return "no exchange succeeded"
-        if name == "loss_cost":
-            return "an exchange fails without one of the packets, or not all of them were lost in turn"
-        if METRICS[name].place is MetricPlace.SPENT and not self.keeps_parts:
+        metric = METRICS[name]
+        if metric.place is MetricPlace.SPENT and not self.keeps_parts:
             return "the run was started with --no-parts"
-        return ABSENT if METRICS[name].needs_undisturbed and self.undisturbed_ns is None else "it has no value"
+        return ABSENT if metric.needs_undisturbed and self.undisturbed_ns is None else metric.absence
 
     @cached_property
     def reason(self) -> str | None:

@@ -50,7 +50,7 @@ def messages_of(run: CellRun) -> int:
 
 
 def _slope(run: CellRun, disturbed: Sequence[CellRun]) -> dict[str, float | None]:
-    """The slope where each of its packets was lost: a sample has no limits, and an unfinished run no sum."""
+    """The slope, if every packet was lost in turn; a sample gives only an estimate."""
     costs = disturbances(run, disturbed)
     is_whole = len(costs) == sum(packets_of(run).values())
     return {"loss_slope_ns": slope_ns(run, costs) if is_whole else None}

@@ -52,7 +52,7 @@ def disturbances(clean: CellRun, runs: Sequence[CellRun], hold_ns: int | None = 
 
     Args: runs: repetitions with any seed and cell. hold_ns: how long packets were held back; None: they were lost.
     """
-    own = {packets: run for packets, run in _beside(clean, runs, hold_ns, 1).items() if run.finished is not None}
+    own = _ended(_beside(clean, runs, hold_ns, 1))
     before = Taken.of(clean)
     made: list[Disturbance] = []
     for direction, count in packets_of(clean).items():
@@ -67,7 +67,7 @@ def disturbances(clean: CellRun, runs: Sequence[CellRun], hold_ns: int | None = 
 def pairs_of(clean: CellRun, runs: Sequence[CellRun]) -> list[Disturbance]:
     """The costs of two packets lost together. Args: as for `disturbances`."""
     before = Taken.of(clean)
-    return [_cost(before, run, 1.0) for run in _beside(clean, runs, None, 2).values() if run.finished is not None]
+    return [_cost(before, run, 1.0) for run in _ended(_beside(clean, runs, None, 2)).values()]
 
 
 def failure_of(clean: CellRun, runs: Sequence[CellRun], hold_ns: int | None) -> str | None:
@@ -164,6 +164,11 @@ def _beside(
         if run.disturbed is not None and run.disturbed.hold_ns == hold_ns and len(run.disturbed.packets) == packets
         if (run.cell, run.parameters.get("seed")) == (clean.cell, seed)
     }
+
+
+def _ended(runs: Mapping[tuple[Packet, ...], CellRun]) -> Mapping[tuple[Packet, ...], CellRun]:
+    """The repetitions with a result."""
+    return {packets: run for packets, run in runs.items() if run.finished is not None}
 
 
 def _cost(before: Taken, run: CellRun, weight: float) -> Disturbance:

@@ -94,6 +94,7 @@ class Metric:
         of_failed: whether only failed exchanges have it.
         more_is_better: whether larger values are better.
         part_of: the metric with this phase. place: in reports. column: its heading in a shared table. axis: in charts.
+        absence: why a cell with successful exchanges has no value.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Metric:
     place: MetricPlace = MetricPlace.MAIN
     column: str = ""
     axis: MetricScale = MetricScale.AUTOMATIC
+    absence: str = "it has no value"
 
     @property
     def is_positive(self) -> bool:
@@ -367,7 +369,8 @@ _ALL_METRICS = (
            "What losing each packet with a probability of 0.1 % adds to an exchange and the connection that it opens, "
            "to first order: a thousandth of what the packets cost, each lost alone. Runs with --each-loss have it.",
            "0.001 * loss_slope_ns", per=Per.COUNTED, place=MetricPlace.DETAIL,
-           compared_in=("echo", "transfer", "connect", "multiplex", "page", "program")),
+           compared_in=("echo", "transfer", "connect", "multiplex", "page", "program"),
+           absence="an exchange fails without one of the packets, or not all of them were lost in turn"),
     Metric("send_time", "Sending time of a message", TIME,
            "How long the client program says that sending a message took.",
            "program_ns / program_messages", per=Per.MESSAGE, workloads={"program": {}}, place=MetricPlace.PROGRAMS,

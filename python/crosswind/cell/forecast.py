@@ -365,8 +365,8 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     and a listening client then waits for ever. Ten may under bursty loss, within an hour: a forecast's means say little
     about them. Never later than one timeout after every exchange (and its connection, if each has a new one) has timed
     out; beyond an hour only for a study asking for it, and then at twice the forecast. Messages at a rate have this
-    timeout on changing paths: forecasts omit outages. A program has a minute beyond its timeout. Peers have a minute
-    more each.
+    timeout on changing paths: forecasts omit outages. On other paths a connection and then an exchange may time out,
+    within an hour. A program has a minute beyond its timeout. Peers have a minute more each.
     """
     traffic, timeout_ns = demand.traffic, demand.timeout_ns
     if traffic.pattern == "unknown":

@@ -4,7 +4,6 @@ A level keeps its text as written, for reports.
 """
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -105,8 +104,3 @@ def text_of(raw: object) -> str:
             return str(raw.get("name") or text_of(raw.get("command", "")))
         return " ".join(f"{key}={shlex.quote(str(item))}" for key, item in raw.items())
     return str(raw).strip()
-
-
-def listed(texts: Sequence[str]) -> str:
-    """As "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crosswind.catalog import catalog
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.keys import HOP
-from crosswind.study.levels import Level, Values, listed
+from crosswind.study.levels import Level, Values
 from crosswind.study.networks import DirectionTexts, Network, merged_directions
 from crosswind.study.resolve import (
     Resolved,
@@ -18,6 +18,7 @@ from crosswind.study.resolve import (
     resolve,
     sources_of,
 )
+from crosswind.text.lists import listed
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from crosswind.errors import did_you_mean
 from crosswind.study.cells import Cell
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import SETTINGS
-from crosswind.study.levels import Level, listed
+from crosswind.study.levels import Level
 from crosswind.study.toml_text import Location
+from crosswind.text.lists import listed
 
 _PLACEHOLDER = re.compile(r"\{((?:path|host|workload)\.[a-z0-9_.-]+)\}")
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>[0-9.]+) ?(?P<unit>[A-Za-z%]*)")

@@ -76,11 +76,12 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
     taken = Taken.of(clean)
     clean_ns = taken.exchanges_ns + (0.0 if connections else taken.connecting_ns)
     is_lost = asked.hold_ns is None
-    tried = {cost.packets[0] for cost in costs}
-    untried = len(set(sampled(packets, asked.most)) - tried)
+    untried = len(set(sampled(packets, asked.most)) - {cost.packets[0] for cost in costs})
+    # Sums need every chosen packet.
+    summed = [] if untried else costs
     curve: LossCurve | None = None
-    if is_lost and exchanges and not untried:
-        curve = loss_curve(clean_ns / exchanges, exchanges, costs, pairs_of(clean, runs), level=level)
+    if is_lost and exchanges:
+        curve = loss_curve(clean_ns / exchanges, exchanges, summed, pairs_of(clean, runs), level=level)
     result = EachPacket(
         cell=clean.cell,
         levels=clean.levels,
@@ -91,13 +92,13 @@ def _each_packet(asked: AskedEachPacket, runs: list[CellRun], level: float) -> E
         packets=packets,
         costs=[_cost(cost, parts, sent) for cost in costs],
         untried=untried,
-        failure=failure_of(clean, runs, asked.hold_ns) if untried else None,
-        slope_ns=slope_ns(clean, costs) if is_lost and not untried else None,
+        failure=failure_of(clean, runs, asked.hold_ns),
+        slope_ns=slope_ns(clean, summed) if is_lost else None,
         slope_failed=None if untried else _share(((cost.weight, cost.failed) for cost in costs), exchanges),
         slope_delayed=None if untried else _share(((cost.weight, cost.delayed) for cost in costs), exchanges),
         slope_connect_ns=None if untried else _share(((cost.weight, cost.connect_ns) for cost in costs), connections),
         curve=curve,
-        models=list(_models(clean, slope_ns(clean, costs, connecting=False))) if is_lost and not untried else [],
+        models=list(_models(clean, slope_ns(clean, summed, connecting=False))) if is_lost else [],
         timelines=list(_timelines(costs, taken)),
         of_one_seed=_of_one_seed(clean),
         note=asked.note,
@@ -157,7 +158,7 @@ def _share(of_packets: Iterable[tuple[float, float]], among: int) -> float:
 
 
 def _sent(clean: CellRun) -> dict[Packet, tuple[int, str]]:
-    """Each packet's send time, after the first packet's, and what it carries."""
+    """Each packet's send time since the first packet, and its content."""
     own = clean.packets.filter(pl.col("copy") == 0).sort("in_ns")
     first, opened = own["in_ns"].min(), set[tuple[str, int, int]]()
     sent: dict[Packet, tuple[int, str]] = {}

@@ -56,7 +56,7 @@ def _held_text(each: EachPacket, hold_ns: int) -> list[str]:
     """The critical path by packet numbers, and the others by how much they delay the exchanges."""
     by_effect = {effect: [cost for cost in each.costs if effect_of(cost, hold_ns) == effect] for effect in HELD}
     critical = by_effect["as long"]
-    where = f": {places_text(critical)}" if critical else ""
+    where = f": {_places_text(critical)}" if critical else ""
     said = [f"{count(len(critical)) if critical else 'none'} on the critical path{where}"]
     most = max((cost.cost_ns or 0.0 for cost in each.costs), default=0.0)
     for effect, text in _EFFECTS.items():
@@ -71,8 +71,8 @@ _EFFECTS = {
 }  # fmt: skip
 
 
-def places_text(costs: Sequence[PacketCost]) -> str:
-    """Packets by number: "to the server 0 to 2 and 11; to the client 0"."""
+def _places_text(costs: Sequence[PacketCost]) -> str:
+    """Packets by number: "to the server 0 to 2, 11; to the client 0"."""
     said = []
     for direction, group in groupby(costs, key=lambda cost: cost.direction):
         indexes = [cost.index for cost in group]
@@ -85,7 +85,7 @@ def places_text(costs: Sequence[PacketCost]) -> str:
     return "; ".join(said)
 
 
-HELD = ("as long", "longer", "less", "not", "earlier", "fails")
+HELD = ("as long", *_EFFECTS)
 """How a packet held back may delay the exchanges."""
 _SAME = 0.01
 """Relative to the hold."""

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.statement import OF_STATEMENT
 from crosswind.findings.published.judge import PublishedNumber, PublishedResult
 from crosswind.report.page import Section, SectionPlace, Sentence
 from crosswind.report.showing import PublishedProfile, Showing, verdict_row
@@ -91,12 +90,12 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
 
 def _banners(result: Result) -> Iterator[Sentence]:
     """How many statements hold by the documents' own numbers, and the first that do not."""
-    verdicts = [(str(each.sentence).partition(":")[0], each.says) for each in _statements(result)]
-    if not verdicts:
+    statements = _statements(result)
+    if not statements:
         return
-    failing = [says for verdict, says in verdicts if verdict == OF_STATEMENT["no"]]
-    counted = f"{count(len(failing))} of {count_of(len(verdicts), 'statement')} by their own numbers"
-    named = f": “{str(failing[0]).rstrip('.')}”{' …' if len(failing) > 1 else ''}" if failing else ""
+    failing = [each.says.rstrip(".") for each in statements if each.verdict == "no"]
+    counted = f"{count(len(failing))} of {count_of(len(statements), 'statement')} by their own numbers"
+    named = f": “{failing[0]}”{' …' if len(failing) > 1 else ''}" if failing else ""
     yield Sentence(f"Documents fail {counted}{named}.")
 
 

@@ -1,14 +1,15 @@
 """A run's last lines: for each case of its first question, which level is better, and in what."""
 
-from crosswind.analysis.result import Result
+from collections.abc import Mapping
+
+from crosswind.analysis.result import CellResult, Result
 from crosswind.decisions.statement import more_than
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, place_name
 from crosswind.findings.question.statement import option_of
 from crosswind.findings.question.words import metric_of_answer
-from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import count
-from crosswind.report.text.overall import Measured, is_speed, overall_sentence
+from crosswind.report.text.overall import is_speed, sentence_of_cells
 
 MOST_LINES = 6
 
@@ -19,20 +20,17 @@ def last_lines(result: Result) -> list[str]:
     if answer is None or answer.scale != "ratio" or not is_speed(metric_of_answer(answer)):
         return []
     known = [case for case in answer.cases if case.reference]
-    lines = [_line(answer, case, result) for case in known[:MOST_LINES]]
+    cells = {cell.cell: cell for cell in result.cells}
+    lines = [_line(answer, case, cells) for case in known[:MOST_LINES]]
     if len(known) > len(lines):
         lines.append(f"… and {count(len(known) - len(lines))} more: `crosswind report --all`")
     return lines
 
 
-def _line(answer: Answer, case: AnswerCase, result: Result) -> str:
-    cells = {cell.cell: cell for cell in result.cells}
-    metric = metric_of_answer(answer)
-    reference, other = (
-        Measured.of(named_level(str(answer.factor), side.level), cells[side.cell], metric) for side in case.sides
-    )
+def _line(answer: Answer, case: AnswerCase, cells: Mapping[int, CellResult]) -> str:
+    levels = [(side.level, cells[side.cell]) for side in case.sides]
     at = f"{place}: " if (place := place_name(answer, case)) else ""
-    said = overall_sentence((reference, other), metric, answer.statistic, case.effect)
+    said = sentence_of_cells(str(answer.factor), levels, metric_of_answer(answer), answer.statistic, case.effect)
     return f"{at}{said}{_deciding_option(case) if case.verdict == 'cannot tell' else ''}"
 
 

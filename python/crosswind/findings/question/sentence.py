@@ -1,6 +1,5 @@
 """A question's answer in one sentence, made by rule from its numbers."""
 
-import sys
 from collections.abc import Iterable, Sequence
 
 from crosswind.analysis.result import Result
@@ -39,6 +38,7 @@ from crosswind.report.text.format import (
     scale_of,
     three_digits,
 )
+from crosswind.text.lists import listed
 from crosswind.text.quantities import RATE, TIME
 
 _MOST_NAMED = 4
@@ -46,7 +46,7 @@ _MOST_NAMED = 4
 _NARROW = 1e-3
 """Relative width from which an interval is shown in a list."""
 _WITH_LIMITS = 2
-"""Maximum cases with their effects' limits."""
+"""Up to so many cases, each effect has its interval."""
 
 
 def answered(result: Result) -> list[Answer]:
@@ -114,14 +114,13 @@ def _single_case(answer: Answer, case: AnswerCase) -> str:
     said = clause(answer, case) if not is_of_most else f"{_median_clause(answer, case)} in the median repetition"
     more = more_text([case]) if case.verdict == "cannot tell" else ""
     extent = _signs(answer, case) if is_of_most else _extent(case)
-    margin = margin_words(answer, case).replace(", where ", "")
-    behind = [margin, extent, _failed(answer, case), more, _doubts([case])]
+    behind = [margin_words(answer, case), extent, _failed(answer, case), more, _doubts([case])]
     return f"{OF_QUESTION[case.verdict]}: the {what_of(answer)} {said}. {_second(behind)}".rstrip()
 
 
 def _second(parts: Iterable[str]) -> str:
     """Some clauses as a sentence; empty without any."""
-    said = "; ".join(filter(None, (part.strip(",; ") for part in parts)))
+    said = "; ".join(filter(None, (part.removeprefix("; ") for part in parts)))
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
@@ -165,39 +164,42 @@ def _why_missing(answer: Answer, sides: Sequence[AnswerSide]) -> str:
 
 
 def _extent(case: AnswerCase) -> str:
-    """From how many repetitions: ", 30 repetitions each", ", both are exact"."""
+    """From how many repetitions: "30 repetitions each", "both are exact"."""
     if case.effect.is_exact:
-        return "; both are exact"
+        return "both are exact"
     if case.constant:
         most, pairs = percent(case.exceptions_at_most), count(case.pairs)
         return (
-            f" in all {pairs} repetitions (sign test of {pairs} pairs); at most {most} of repetitions may differ, with "
+            f"in all {pairs} repetitions (sign test of {pairs} pairs); at most {most} of repetitions may differ, with "
             "95 % confidence"
         )
     sides = [side.value for side in (case.sides[1], case.sides[0])]
     few = "" if case.effect.is_whole else ", too few for an interval"
     if any(side.is_exact for side in sides):
-        return f"; one is exact, the other from {count_of(case.pairs, 'repetition')}{few}"
+        return f"one is exact, the other from {count_of(case.pairs, 'repetition')}{few}"
     if sides[0].units == sides[1].units:
-        return f", {count_of(sides[0].units, 'repetition')} each{few}"
-    return f", {count(sides[0].units)} and {count(sides[1].units)} repetitions{few}"
+        return f"{count_of(sides[0].units, 'repetition')} each{few}"
+    return f"{count(sides[0].units)} and {count(sides[1].units)} repetitions{few}"
 
 
 def _failed(answer: Answer, case: AnswerCase) -> str:
     """Failed exchanges, missing from a mean."""
-    is_of_successes = metric_of_answer(answer).per is Per.EXCHANGE and STATISTICS[answer.statistic].quantile is None
     failed = [side for side in (case.sides[1], case.sides[0]) if side.failed]
-    if not failed or not is_of_successes:
+    if not failed or not _is_of_successes(answer):
         return ""
     named = " and ".join(f"{count(side.failed)} {with_level(answer, side.level)}" for side in failed)
-    return f", without the exchanges that failed ({named})"
+    return f"without the exchanges that failed ({named})"
 
 
 def _failed_in(answer: Answer, cases: Sequence[AnswerCase]) -> str:
     """The exchanges missing from the means of several cases."""
     failed = sum({side.cell: side.failed for case in cases for side in case.sides}.values())
-    is_of_successes = metric_of_answer(answer).per is Per.EXCHANGE and STATISTICS[answer.statistic].quantile is None
-    return f"without the {count_of(failed, 'exchange')} that failed" if failed and is_of_successes else ""
+    return f"without the {count_of(failed, 'exchange')} that failed" if failed and _is_of_successes(answer) else ""
+
+
+def _is_of_successes(answer: Answer) -> bool:
+    """Whether the statistic leaves failed exchanges out; a quantile counts them."""
+    return metric_of_answer(answer).per is Per.EXCHANGE and STATISTICS[answer.statistic].quantile is None
 
 
 def _doubts(cases: Sequence[AnswerCase]) -> str:
@@ -206,9 +208,9 @@ def _doubts(cases: Sequence[AnswerCase]) -> str:
     if not doubtful:
         return ""
     return (
-        "; it has invalid cells"
+        "it has invalid cells"
         if len(cases) == 1
-        else f"; {count(doubtful)} of the cases {'is' if doubtful == 1 else 'are'} invalid"
+        else f"{count(doubtful)} of the cases {'is' if doubtful == 1 else 'are'} invalid"
     )
 
 
@@ -225,23 +227,22 @@ def _would_take(case: AnswerCase) -> str:
 
 
 def _several_cases(answer: Answer) -> str:
-    """A question with several cases: each by name with its effect, or of many the range."""
+    """A question with several cases: a few by name, each with its effect; many with their range."""
     cases = answer.cases
     few = max(case.pairs for case in cases) < FEW and not any(case.effect.is_exact for case in cases)
     known = [case for case in cases if case.effect.value is not None]
     if not known:
         reasons = dict.fromkeys(case.effect.reason or "there is no value" for case in cases)
         return f"{_verdicts(answer)}: {'; '.join(reasons)}."
-    reference = with_level(answer, known[0].sides[0].level)
     others = list(dict.fromkeys(case.sides[1].level for case in known))
-    what = f"the {what_of(answer)} {with_levels(answer, others)}"
     if len(cases) <= _MOST_NAMED:
         names = [named_level(str(answer.factor), level) for level in (*others, known[0].sides[0].level)]
         over = "over" if answer.scale == "ratio" else "less"
         pair = f"{over} {names[-1]}" if len(others) > 1 else f"{names[0]} {over} {names[-1]}"
         first = f"{_verdicts_with_effects(answer)}: {what_of(answer)}, {pair}"
     else:
-        first = f"{_verdicts(answer)}: {what} {_range(answer, known)} {reference}"
+        what = f"the {what_of(answer)} {with_levels(answer, others)}"
+        first = f"{_verdicts(answer)}: {what} {_range(answer, known)} {with_level(answer, known[0].sides[0].level)}"
     if few:
         most = count_of(max(case.pairs for case in cases), "repetition")
         first = first.replace("Cannot tell", f"Cannot tell from {most}", 1)
@@ -304,19 +305,17 @@ def _verdicts_with_effects(answer: Answer) -> str:
             f"{case_name(answer, case)} ({effect_in_list(answer, case, with_limits=with_limits)})" for case in group
         ]
         word = OF_QUESTION[verdict]
-        listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-        parts.append(f"{word if not parts else word.lower()} for {listed}")
+        parts.append(f"{word if not parts else word.lower()} for {listed(names)}")
     return ", ".join(parts)
 
 
 def effect_in_list(answer: Answer, case: AnswerCase, *, with_limits: bool = True) -> str:
-    """A case's effect in a list: "0.148 [0.116, 0.162] times", "2.000 times", "+3.1 ms"."""
+    """A case's effect in a list: "0.148 [0.116, 0.162] times", "2.000 times", "3.1 ms"."""
     effect = case.effect
     if effect.value is None:
         return effect.reason or NOTHING
-    size = max(abs(effect.value), sys.float_info.min)
-    limits = effect.limits or (effect.value, effect.value)
-    is_narrow = limits[1] - limits[0] <= _NARROW * size
+    low, high = effect.limits or (effect.value, effect.value)
+    is_narrow = high - low <= _NARROW * abs(effect.value)
     has_limits = with_limits and effect.is_whole and not is_narrow
     if answer.scale == "ratio":
         return f"{bare(interval(effect)) if has_limits else number_of_ratio(effect.value)} times"
@@ -342,11 +341,11 @@ def _verdicts(answer: Answer) -> str:
 
 def _extent_of_all(cases: Sequence[AnswerCase]) -> str:
     if all(case.effect.is_exact for case in cases):
-        return "; all are exact"
+        return "all are exact"
     units = sorted({case.pairs for case in cases if not case.effect.is_exact})
-    return f", {count_range(units)} repetition{'' if units[-1] == 1 else 's'} each"
+    return f"{count_range(units)} repetition{'' if units[-1] == 1 else 's'} each"
 
 
 def _would_take_all(cases: Sequence[AnswerCase]) -> str:
     worst = max(cases, key=lambda case: case.needed or 0)
-    return f"; {_would_take(worst)}"
+    return _would_take(worst)

@@ -131,14 +131,14 @@ def margin_words(answer: Answer, case: AnswerCase) -> str:
     if answer.margin is None or answer.bound is None or case.effect.value is None:
         return ""
     if case.verdict == "cannot tell":
-        return f", where {margin_text(answer)} would matter"
+        return f"{margin_text(answer)} would matter"
     bound = 1 + answer.bound if answer.scale == "ratio" else answer.bound
     value = case.effect.value
     least = 1 / bound if answer.scale == "ratio" else -bound
     if is_same(answer, case):
         return ""
     near = least < value < bound
-    return f", {'less' if near else 'more'} than the {margin_text(answer)} that matters"
+    return f"{'less' if near else 'more'} than the {margin_text(answer)} that matters"
 
 
 def margin_text(answer: Answer) -> str:

@@ -9,7 +9,6 @@ from crosswind.catalog.metrics import METRICS, STATISTICS
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import Column, Table, names, numbers, replaced, words
-from crosswind.report.text.exploration import NEAR
 from crosswind.report.text.format import (
     EXACT,
     NOTHING,
@@ -27,6 +26,8 @@ from crosswind.report.text.format import (
 )
 from crosswind.stats.estimate import Interval
 
+_NEAR = 5e-5
+"""Distance of a ratio from 1, invisible in four digits."""
 MAX_ROWS = 60
 """Maximum rows in the table; beyond, each family's largest."""
 
@@ -142,7 +143,7 @@ def _by_statistic(made: StatisticComparison | None, unit: str) -> list[str]:
 def verdict_text(made: StatisticComparison, unit: str) -> str:
     """The verdict, with the difference where the ratio beside it is shown as 1: "larger by 12 ns"."""
     is_shown = made.verdict.startswith(("larger", "smaller"))
-    if not is_shown or not made.difference.value or made.ratio.value is None or abs(made.ratio.value - 1) >= NEAR:
+    if not is_shown or not made.difference.value or made.ratio.value is None or abs(made.ratio.value - 1) >= _NEAR:
         return made.verdict
     side, *most = made.verdict.split(" ", 1)
     return " ".join([f"{side} by {quantity(abs(made.difference.value), unit)}", *most])

@@ -10,7 +10,7 @@ from crosswind.analysis.result import MEAN, CellResult, LevelComparison, Result,
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace
 from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import count_of, exact_number, interval, number, scale_of, with_unit
-from crosswind.report.text.overall import Measured, is_speed, overall_sentence
+from crosswind.report.text.overall import is_speed, sentence_of_cells
 from crosswind.stats.estimate import Interval
 
 MOST_COMPARED = 4
@@ -26,7 +26,6 @@ _CHOSEN = (
 _MEDIAN = "median"
 _COMPARED = (_MEDIAN, MEAN)
 _SAME = 0.02  # relative difference between two equal numbers
-NEAR = 5e-5  # distance of a ratio from 1 invisible in four digits
 
 
 def is_chosen(factor: str) -> bool:
@@ -138,18 +137,18 @@ def _compared(result: Result) -> Iterator[str]:
 
 
 def _comparison_sentence(comparison: LevelComparison, cells: Mapping[int, CellResult]) -> str:
-    """Two levels compared by a metric; empty without a ratio. Undeclared before the run, it explores."""
+    """Two levels compared by a metric; empty without a ratio. Exploratory: no question declared it."""
     metric = METRICS[comparison.metric]
     statistic = MEAN if comparison.ratio.value else _MEDIAN
     effect = comparison.by(statistic)
     if effect is None or not effect.ratio.value:
         return ""
-    levels = (comparison.reference, comparison.reference_cell), (comparison.other, comparison.other_cell)
-    reference, other = (
-        Measured.of(named_level(comparison.factor, level), cells[cell], metric) for level, cell in levels
-    )
+    levels = [
+        (comparison.reference, cells[comparison.reference_cell]),
+        (comparison.other, cells[comparison.other_cell]),
+    ]
     at = _named(comparison.fixed, comparison.fixed)
-    said = overall_sentence((reference, other), metric, statistic, effect.ratio)
+    said = sentence_of_cells(comparison.factor, levels, metric, statistic, effect.ratio)
     return f"{metric.title}{f' at {at}' if at else ''}: {said}{_conclusion(effect)}."
 
 

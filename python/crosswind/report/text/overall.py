@@ -14,9 +14,10 @@ from typing import Self
 
 from crosswind.analysis.result import MEAN, CellResult
 from crosswind.catalog.metrics import STATISTICS, Metric, Per
-from crosswind.report.text.effects import exactly_said, inverse, number_of_ratio
+from crosswind.report.text.effects import exactly_said, inverse, named_level, number_of_ratio
 from crosswind.report.text.format import count, interval, percent, quantity
 from crosswind.stats.estimate import Interval
+from crosswind.text.lists import listed
 from crosswind.text.quantities import RATE, TIME
 
 TAIL = "p95"
@@ -66,7 +67,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Respect:
-    """One respect in which two cells differ.
+    """A statistic by which two cells compare.
 
     Attributes: speed: the other's over the reference's; 0 or infinite where one timed out. is_shown: whether the
         intervals exclude equality.
@@ -84,6 +85,14 @@ class Respect:
         return int(self.speed > 1)
 
 
+def sentence_of_cells(
+    factor: str, levels: Sequence[tuple[str, CellResult]], metric: Metric, statistic: str, effect: Interval
+) -> str:
+    """Two cells of a run, different in a factor. Args: levels: reference and other, each with its cell."""
+    reference, other = (Measured.of(named_level(factor, level), cell, metric) for level, cell in levels)
+    return overall_sentence((reference, other), metric, statistic, effect)
+
+
 def overall_sentence(
     sides: tuple[Measured, Measured],
     metric: Metric,
@@ -94,7 +103,7 @@ def overall_sentence(
     """Who is better in what, without a full stop.
 
     Args: sides: reference and other. metric: a time or a rate. effect: the other's statistic over the reference's.
-        respects: the asked one first; None: those of `respects_of`.
+        respects: the asked one first; None: those of the sides.
     """
     invalid = [side.name for side in sides if not side.is_valid]
     if invalid:
@@ -107,14 +116,14 @@ def overall_sentence(
             if side not in fruitless
         ]
         return f"no exchange succeeds with {' or '.join(side.name for side in fruitless)}{''.join(others)}"
-    known = respects_of(sides, metric, statistic, effect) if respects is None else respects
+    known = _respects_of(sides, metric, statistic, effect) if respects is None else respects
     speed, missing = _speed(sides, metric, statistic, effect, known), _missing(sides)
     said = f"{missing}; of the others, {speed}" if missing and speed else missing or speed
     return f"{said}{_stalls(sides, metric)}"
 
 
-def respects_of(sides: tuple[Measured, Measured], metric: Metric, statistic: str, effect: Interval) -> list[Respect]:
-    """The asked respect, then every other one with numbers on both sides. Args: as of `overall_sentence`."""
+def _respects_of(sides: tuple[Measured, Measured], metric: Metric, statistic: str, effect: Interval) -> list[Respect]:
+    """The asked statistic first, then the others known for both cells. Args: as of `overall_sentence`."""
     asked = _speed_of(effect, metric)
     respects = []
     if asked.value:
@@ -155,9 +164,9 @@ def _speed(
     said += remark
     for level in dict.fromkeys(respect.winner for respect in against):
         own = [_with_ratio(respect) for respect in against if respect.winner == level]
-        said += f"; {sides[level or 0].name} is faster in {_joined(own)}"
+        said += f"; {sides[level or 0].name} is faster in {listed(own)}"
     if open_ and not is_stalling:
-        said += f"; {_joined([respect.name for respect in open_])} {'is' if len(open_) == 1 else 'are'} not decided"
+        said += f"; {listed([respect.name for respect in open_])} {'is' if len(open_) == 1 else 'are'} not decided"
     return said
 
 
@@ -256,7 +265,3 @@ def _with_ratio(respect: Respect) -> str:
     """A respect with its size: "p95 (251 times)"."""
     speed = respect.speed if respect.speed >= 1 else 1 / respect.speed if respect.speed else math.inf
     return respect.name if math.isinf(speed) else f"{respect.name} ({number_of_ratio(speed)} times)"
-
-
-def _joined(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -92,7 +92,7 @@ def overall_of_runs(comparison: RunComparison) -> list[str]:
 
 
 def _speeds(cell: CommonCell) -> list[MetricChange]:
-    """The changes of a cell's first metric of time or rate, the mean's first."""
+    """The changes in a cell's first metric for time or rate; the mean comes first."""
     known = [change for change in cell.changes if change.ratio.value and change.statistic in ("mean", "median", TAIL)]
     first = next((change.metric for change in known if is_speed(METRICS[change.metric])), None)
     of_first = [change for change in known if change.metric == first]
