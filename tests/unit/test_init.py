@@ -79,7 +79,7 @@ def made(**answers: str) -> Study:
 @pytest.mark.parametrize(
     ("what", "compare", "asks", "yes"),
     [
-        ("transfer", "reno,bbr", "Is the mean goodput higher with bbr than with reno", "more"),
+        ("transfer", "reno,bbr", "Is the mean time with connection set-up shorter with bbr than with reno", "less"),
         ("echo", "tcp,quic,udp", "Is the mean round-trip time shorter with quic or udp than with tcp", "less"),
         ("echo", "host.sack=true,false", "Is the mean round-trip time shorter with sack false than with sack true",
          "less"),

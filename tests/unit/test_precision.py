@@ -78,7 +78,7 @@ def test_without_a_metric_it_is_the_main_one_of_each_workload() -> None:
     text += '[[part]]\nname = "b"\n[part.workload]\nkind = "transfer"\nsize = "1MB"\n'
     found = precision_json(study(text))
     assert found is not None
-    assert [(target["metric"], target["cells"]) for target in found["targets"]] == [("rtt", [0]), ("goodput", [1])]
+    assert [(target["metric"], target["cells"]) for target in found["targets"]] == [("rtt", [0]), ("total", [1])]
 
 
 def test_looks_begin_with_five_repetitions_and_follow_at_a_quarter_more() -> None:

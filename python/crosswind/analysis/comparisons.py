@@ -34,7 +34,8 @@ def compare_levels(
     beside = tuple(dict.fromkeys(name for name in statistics if name != MEAN))
     for factor, reference, other in pairs_of_levels(data):
         for name in reference.samples:
-            if name in other.samples and reference.settings.kind in METRICS[name].compared_in:
+            metric = METRICS[name]
+            if name in other.samples and reference.settings.kind in metric.compared_in and factor not in metric.within:
                 families[factor, name].append(_compare(factor, name, reference, other, level=level, beside=beside))
     return _corrected([comparison for family in families.values() for comparison in family])
 

@@ -88,6 +88,7 @@ class Metric:
             `crosswind.analysis.counters`.
         per: the values' subject. workloads: the kinds of workload with it, each with its required settings (None: not
             set; a tuple: one of them); None for all kinds. compared_in: kinds of workload with comparisons by it.
+        within: factors without comparisons by it: it begins or ends elsewhere at their other levels.
         is_share: whether each value is 0 or 1: the mean is then a share, and quantiles mean nothing.
         is_whole: whether it lasts until an exchange's end: a timed-out one's is then longer than the timeout.
         is_difference: whether it is a difference, possibly below 0.
@@ -105,6 +106,7 @@ class Metric:
     per: Per = Per.EXCHANGE
     workloads: Mapping[str, Mapping[str, object]] | None = None
     compared_in: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
     is_share: bool = False
     is_whole: bool = False
     is_difference: bool = False
@@ -212,7 +214,8 @@ def _is_one_of(value: object, wanted: object) -> bool:
 _NEW_CONNECTIONS: Mapping[str, Mapping[str, object]] = {"echo": {"connection": "new"}}
 _ECHO_OR_MULTIPLEX: Mapping[str, Mapping[str, object]] = {"echo": {}, "multiplex": {}}
 _COMES_BACK: Mapping[str, Mapping[str, object]] = {"echo": {"direction": ("echo", None)}, "multiplex": {}}
-_TRANSFER_OF_A_SIZE: Mapping[str, Mapping[str, object]] = {"transfer": {"duration_ns": None}}
+_TRANSFER_BY_OWN_ENDS: Mapping[str, Mapping[str, object]] = {"transfer": {"duration_ns": None, "client": None}}
+"""Peers need not say how long connecting took; iperf3 does not."""
 _ROUND_TRIP = "received_ns - sent_ns"
 
 # A retransmitted message takes a whole round trip more at least; QUIC's pacing took up to 0.75 of one. Punctual cells
@@ -220,16 +223,16 @@ _ROUND_TRIP = "received_ns - sent_ns"
 _DELAYED = f"{_ROUND_TRIP} > 1.9 * undisturbed_ns AND {_ROUND_TRIP} > undisturbed_ns + 2e6"
 
 _ALL_METRICS = (
+    Metric("total", "Time with connection set-up", TIME,
+           "From asking for a connection to having the reply to the first message on it, or a transfer's last byte. "
+           "Over UDP, which sets none up, the round trip alone.",
+           f"setup_ns + ({_ROUND_TRIP})", workloads={"echo": {"connection": "new"}, **_TRANSFER_BY_OWN_ENDS},
+           is_whole=True, compared_in=("echo", "transfer")),
     Metric("rtt", "Round-trip time", TIME, "From sending a message to having its whole reply.",
            _ROUND_TRIP, workloads=_COMES_BACK, is_whole=True, compared_in=("echo", "multiplex")),
     Metric("exchange_time", "Exchange time", TIME,
            "From beginning to send an upload, or the request for a download, to having its whole answer.",
            _ROUND_TRIP, workloads={"echo": {"direction": ("upload", "download")}}, is_whole=True,
-           compared_in=("echo",)),
-    Metric("total", "Time with connection set-up", TIME,
-           "From asking for a connection to having the reply to the first message on it. Over UDP, which sets none up, "
-           "the round trip alone.",
-           f"setup_ns + ({_ROUND_TRIP})", workloads={"echo": {"connection": "new"}}, is_whole=True,
            compared_in=("echo",)),
     Metric("response", "Response time", TIME,
            "From the moment a message was due to having its whole reply: waiting behind slower messages counts.",
@@ -272,10 +275,8 @@ _ALL_METRICS = (
            f"8e9 * received_bytes / ({_ROUND_TRIP})", workloads={"transfer": {}}, compared_in=("transfer",),
            more_is_better=True),
     Metric("transfer_time", "Transfer time on the wire", TIME, "From the first to the last packet with payload.",
-           "wire_ns", workloads=_TRANSFER_OF_A_SIZE, is_whole=True, compared_in=("transfer",)),
-    Metric("transfer_time_app", "Transfer time of the application", TIME,
-           "From asking for the transfer to having its last byte.",
-           _ROUND_TRIP, workloads=_TRANSFER_OF_A_SIZE, is_whole=True, place=MetricPlace.DETAIL),
+           "wire_ns", workloads={"transfer": {"duration_ns": None}}, is_whole=True, compared_in=("transfer",),
+           within=("workload.transport",)),
     Metric("failure_time", "Time until a failure is known", TIME,
            "From sending to being told that it failed, of exchanges that failed once they were sent.",
            "failed_ns - sent_ns", of_failed=True, place=MetricPlace.DETAIL),

@@ -86,8 +86,13 @@ def check_fixed(factor: str, where: Where, place: Location) -> None:
         raise FindingError((*place, "where"), message, "leave it out: the comparison is between its levels")
 
 
-def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:
-    """Refuses impossible factors, and two names for one axis. Raises: FindingError."""
+def check_factors(
+    keys: Mapping[str, str], place: Location, parts: Sequence[Part], *, metric: Metric | None = None
+) -> None:
+    """Refuses impossible factors, two names for one axis, and those that a metric is not compared across.
+
+    Raises: FindingError.
+    """
     known = [key for key, setting in SETTINGS.items() if setting.type.can_vary] + (["part"] if len(parts) > 1 else [])
     seen: dict[str, str] = {}
     for name, key in keys.items():
@@ -96,6 +101,9 @@ def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part
         if key in seen:
             raise FindingError((*place, name), f"{shown(key)} is {seen[key]} already", "name another factor's key")
         seen[key] = name
+        if metric is not None and key in metric.within:
+            message = f"{metric.name} is of one {key} alone: TCP's handshake has no payload, and QUIC's has"
+            raise FindingError((*place, "metric"), message, "total counts from asking for the connection")
 
 
 @dataclass(frozen=True)

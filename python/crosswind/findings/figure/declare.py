@@ -49,7 +49,7 @@ def _figure(table: FigureTable, place: Location, reading: Reading) -> DeclaredTa
             "draw the mean, or leave the models out",
         )
     keys = {"x": table.x} | ({"series": table.series} if table.series is not None else {})
-    check_factors(keys, place, reading.parts)
+    check_factors(keys, place, reading.parts, metric=metric)
     return DeclaredTable(where_of(table.where, (*place, "where"), reading.parts), place, table)
 
 

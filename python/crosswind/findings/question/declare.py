@@ -288,7 +288,7 @@ def _check_factor(table: QuestionTable, scale: Scale, where: Where, place: Locat
     """Raises: FindingError for a factor impossible for the number."""
     if table.factor is None:
         raise FindingError((*place, "factor"), "is missing", "the key of the factor whose levels are compared")
-    check_factors({"factor": table.factor}, place, reading.parts)
+    check_factors({"factor": table.factor}, place, reading.parts, metric=metric_of(table.metric, place))
     check_fixed(table.factor, where, place)
     if scale in OF_NEIGHBOURS and factor_scale(table.factor) is None:
         message = f"the levels of {table.factor} are no numbers, of which there is a {scale}"
