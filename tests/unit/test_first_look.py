@@ -51,13 +51,17 @@ def test_programs_keep_the_machine_s_clock() -> None:
 
 
 @pytest.mark.usefixtures("kernel")
-def test_who_chooses_the_clock_keeps_it_and_the_machine_s_has_few_repetitions() -> None:
+@pytest.mark.parametrize(("takes_s", "repetitions", "says"), [(59, 6, ""), (61, 2, "add --clock virtual.")])
+def test_who_chooses_the_clock_keeps_it_and_the_machine_s_decides_within_a_minute(
+    monkeypatch: pytest.MonkeyPatch, takes_s: float, repetitions: int, says: str
+) -> None:
+    monkeypatch.setattr("crosswind.api.first_look._takes_s", lambda _study: takes_s)
     study = Study.from_toml(ECHO.replace("= 3", "= 20") + '[quick]\n"study.repetitions" = 10\n', name="s")
     virtual, _ = first_look(study, clock="virtual")
     real, notes = first_look(study, clock="real")
     assert (clocks(virtual), virtual.repetitions) == ({None}, 10)
-    assert (clocks(real), real.repetitions) == ({None}, 2)
-    assert notes[0].endswith("In virtual time (--clock virtual) it runs each 10 times; here --repetitions does that.")
+    assert (clocks(real), real.repetitions) == ({None}, repetitions)
+    assert "".join(notes).endswith(says) and bool(notes) == bool(says)
 
 
 def test_without_a_kernel_the_machine_s_clock_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,17 +3,29 @@
 Virtual time costs seconds where the real clock costs minutes, so a first look can afford enough repetitions.
 """
 
+import math
+
 from crosswind.catalog.metrics import METRICS, MetricPlace
+from crosswind.cell.binary import find_binary
+from crosswind.cell.check import check_study
 from crosswind.cell.kernels import find_kernel
 from crosswind.errors import EngineError
+from crosswind.execution.planning import plan_costs
 from crosswind.peers.registry import NATIVE, PEERS
 from crosswind.study.cells import Cell
 from crosswind.study.circumstances import ENDS
 from crosswind.study.design import Study
 from crosswind.study.edits import QUICK_REPETITIONS
+from crosswind.study.plan import Plan
 
 _KEY = "host.clock"
 NOTE = "The quick variant runs in virtual time; --clock real runs it on the machine's clock."
+_DECIDES, _MINUTE_S = 6, 60.0
+"""The fewest pairs for a sign test at 5 %, and the longest first look on the machine's clock."""
+_FEW = (
+    f"On the machine's clock {_DECIDES} repetitions take longer than a minute: {QUICK_REPETITIONS} run, and decide "
+    "little; add --clock virtual."
+)
 
 
 def as_run_here(study: Study, *, quick: bool, clock: str | None = None) -> tuple[Study, tuple[str, ...]]:
@@ -39,12 +51,24 @@ def first_look(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[
         return quick.with_overrides({_KEY: "virtual"}, flags={_KEY: "--quick"}), (*notes, NOTE)
     if quick.repetitions <= QUICK_REPETITIONS:
         return quick, notes
-    said = (
-        f"On the machine's clock the quick variant runs each cell {QUICK_REPETITIONS} times, which decides little. In "
-        f"virtual time (--clock virtual) it runs each {quick.repetitions} times; here --repetitions does that."
-    )
-    few = quick.with_overrides({"study.repetitions": QUICK_REPETITIONS}, flags={"study.repetitions": "--quick"})
-    return few, (*notes, said)
+    decides = _repeated(quick, min(quick.repetitions, _DECIDES))
+    if _takes_s(decides) <= _MINUTE_S:
+        return decides, notes
+    return _repeated(quick, QUICK_REPETITIONS), (*notes, _FEW)
+
+
+def _repeated(quick: Study, times: int) -> Study:
+    """The quick variant with another number of repetitions."""
+    return quick.with_overrides({"study.repetitions": times}, flags={"study.repetitions": "--quick"})
+
+
+def _takes_s(study: Study) -> float:
+    """How long a run of a study takes here, by forecast. Raises: StudyError for an impossible cell."""
+    try:
+        checked = check_study(study, binary=find_binary())
+    except EngineError:
+        return math.inf
+    return plan_costs(Plan.of(study), checked).wall_ns / 1e9
 
 
 def asks_the_machine(study: Study) -> bool:
