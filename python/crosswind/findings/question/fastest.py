@@ -7,7 +7,7 @@ from crosswind.decisions.statement import more_than
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, place_name
 from crosswind.findings.question.statement import option_of
-from crosswind.findings.question.words import metric_of_answer
+from crosswind.findings.question.words import is_below_margin, is_same, margin_text, metric_of_answer
 from crosswind.report.text.format import count
 from crosswind.report.text.overall import is_speed, sentence_of_cells
 
@@ -31,7 +31,10 @@ def _line(answer: Answer, case: AnswerCase, cells: Mapping[int, CellResult]) -> 
     levels = [(side.level, cells[side.cell]) for side in case.sides]
     at = f"{place}: " if (place := place_name(answer, case)) else ""
     said = sentence_of_cells(str(answer.factor), levels, metric_of_answer(answer), answer.statistic, case.effect)
-    return f"{at}{said}{_deciding_option(case) if case.verdict == 'cannot tell' else ''}"
+    if case.verdict == "cannot tell":
+        return f"{at}{said}{_deciding_option(case)}"
+    near = is_below_margin(answer, case) and not is_same(answer, case)
+    return f"{at}{said}{f', less than the {margin_text(answer)} that matters' if near else ''}"
 
 
 def _deciding_option(case: AnswerCase) -> str:

@@ -1,6 +1,6 @@
 """A question's answer in one sentence, made by rule from its numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import STATISTICS, Per
@@ -333,10 +333,30 @@ def _verdicts(answer: Answer) -> str:
     parts: list[str] = []
     for verdict, group in groups.items():
         of = f"in {count(len(group))} of {count(total)} cases" if not parts else f"in {count(len(group))}"
-        names = "; ".join(case_name(answer, case) for case in group) if len(group) <= _MOST_NAMED else ""
+        names = _in_common(answer, group)
+        if not names and len(group) <= _WITH_LIMITS:
+            names = "; ".join(case_name(answer, case) for case in group)
         word = OF_QUESTION[verdict] if not parts else OF_QUESTION[verdict].lower()
         parts.append(f"{word} {of}{f' ({names})' if names else ''}")
     return ", ".join(parts)
+
+
+def _in_common(answer: Answer, group: Sequence[AnswerCase]) -> str:
+    """The levels that some cases alone have, as "loss 5% or 10%, quic"; empty if no levels tell them from the rest."""
+    named = [_levels_of(answer, case) for case in answer.cases]
+    own = [_levels_of(answer, case) for case in group]
+    values = {key: list(dict.fromkeys(levels[key] for levels in own)) for key in own[0]}
+    if sum(all(levels[key] in values[key] for key in values) for levels in named) != len(group):
+        return ""
+    telling = {key: texts for key, texts in values.items() if len(texts) < len({levels[key] for levels in named})}
+    if max(map(len, telling.values()), default=0) > _MOST_NAMED:
+        return ""
+    return ", ".join(" or ".join((named_level(key, texts[0]), *texts[1:])) for key, texts in telling.items())
+
+
+def _levels_of(answer: Answer, case: AnswerCase) -> Mapping[str, str]:
+    """A case's levels, with the one compared with the reference."""
+    return {**case.fixed, str(answer.factor): case.sides[1].level}
 
 
 def _extent_of_all(cases: Sequence[AnswerCase]) -> str:

@@ -132,13 +132,18 @@ def margin_words(answer: Answer, case: AnswerCase) -> str:
         return ""
     if case.verdict == "cannot tell":
         return f"{margin_text(answer)} would matter"
-    bound = 1 + answer.bound if answer.scale == "ratio" else answer.bound
-    value = case.effect.value
-    least = 1 / bound if answer.scale == "ratio" else -bound
     if is_same(answer, case):
         return ""
-    near = least < value < bound
-    return f"{'less' if near else 'more'} than the {margin_text(answer)} that matters"
+    return f"{'less' if is_below_margin(answer, case) else 'more'} than the {margin_text(answer)} that matters"
+
+
+def is_below_margin(answer: Answer, case: AnswerCase) -> bool:
+    """Whether an effect is too small to matter, by the question's margin."""
+    if answer.bound is None or case.effect.value is None:
+        return False
+    bound = 1 + answer.bound if answer.scale == "ratio" else answer.bound
+    least = 1 / bound if answer.scale == "ratio" else -bound
+    return least < case.effect.value < bound
 
 
 def margin_text(answer: Answer) -> str:
