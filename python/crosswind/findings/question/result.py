@@ -101,3 +101,9 @@ class Answer(ResultModel):
     figure: str | None
     reason: str | None
     note: str | None
+
+    @property
+    def agrees_so_far(self) -> bool:
+        """Whether only missing levels keep a verdict from being a yes."""
+        is_open = self.verdict == "cannot tell" and self.reason is not None and bool(self.cases)
+        return is_open and all(case.verdict == "yes" for case in self.cases)

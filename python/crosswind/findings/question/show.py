@@ -195,18 +195,25 @@ def _failing_text(statement: Answer) -> str:
 def _tally(statements: Sequence[Answer]) -> str:
     counts: Counter[str] = Counter(statement.verdict for statement in statements)
     holding, failing, open_ = (counts[verdict] for verdict in OF_STATEMENT)
-    total = len(statements)
+    total, agreeing = len(statements), sum(statement.agrees_so_far for statement in statements)
     if max(counts.values()) == total:
-        return _common_verdict(total, holding=holding > 0, failing=failing > 0)
+        return _common_verdict(total, holding=holding > 0, failing=failing > 0, agreeing=agreeing)
     parts = [
         *([f"{count(holding)} {'holds' if holding == 1 else 'hold'}"] if holding else []),
         *([f"{count(failing)} {'does not hold' if failing == 1 else 'do not hold'}"] if failing else []),
         *([f"{count(open_)} {'is' if open_ == 1 else 'are'} inconclusive"] if open_ else []),
     ]
-    return f"Of {count(total)} statements of documents, {', '.join(parts[:-1])} and {parts[-1]}."
+    return f"Of {count(total)} statements of documents, {', '.join(parts[:-1])} and {parts[-1]}{_so_far(agreeing)}."
 
 
-def _common_verdict(total: int, *, holding: bool, failing: bool) -> str:
+def _so_far(agreeing: int) -> str:
+    """How many lack levels alone; empty without one."""
+    if not agreeing:
+        return ""
+    return f" ({count(agreeing)} {'holds' if agreeing == 1 else 'hold'} in all cells of this run; others are missing)"
+
+
+def _common_verdict(total: int, *, holding: bool, failing: bool, agreeing: int) -> str:
     """The sentence for a verdict common to all statements."""
     if holding:
         return "The document's statement holds." if total == 1 else f"All {count(total)} statements of documents hold."
@@ -217,8 +224,9 @@ def _common_verdict(total: int, *, holding: bool, failing: bool) -> str:
             else f"None of the {count(total)} statements of documents holds."
         )
     if total == 1:
-        return "The document's statement is inconclusive."
-    return f"All {count(total)} statements of documents are inconclusive."
+        so_far = ": it holds in all cells of this run; others are missing" if agreeing else ""
+        return f"The document's statement is inconclusive{so_far}."
+    return f"All {count(total)} statements of documents are inconclusive{_so_far(agreeing)}."
 
 
 def _metrics(result: Result) -> Iterable[tuple[str, str]]:

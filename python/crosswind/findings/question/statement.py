@@ -39,6 +39,7 @@ def statement_sentence(answer: Answer) -> str:
         return f"{says}{answer.reason}."
     reasons = (answer.reason, case.effect.reason) if answer.verdict == "cannot tell" else ()
     why = "".join(f"; {reason}" for reason in reasons if reason)
+    why = f"; what was run agrees{why}" if answer.agrees_so_far else why
     most = " (sign test)" if case.effect.is_sign_test else ""
     needs = f"{'the statement needs' if answer.source else 'a yes needs'} {needed(answer)}{_rest(answer)}"
     more = ""
