@@ -17,6 +17,7 @@ from crosswind.execution.session import start
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
+from crosswind.findings.question.show import _tally
 from crosswind.findings.threshold.result import ThresholdResult
 from crosswind.stats.design import mean_shortage
 from crosswind.stats.estimate import Interval
@@ -210,10 +211,14 @@ def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None
     assert [one.verdict for one in (statement, question, threshold)] == ["cannot tell", "yes", "inconclusive"]
     assert {case.verdict for case in (*statement.cases, *question.cases)} == {"yes"}
     assert statement.sentence.startswith("Cannot tell: “Loss matters little”: mean round-trip time with loss 1% is")
-    assert statement.sentence.endswith(f"; the statement needs 0.8 to 1.25; {absent}.")
+    assert statement.sentence.endswith(f"; the statement needs 0.8 to 1.25; what was run agrees; {absent}.")
+    assert _tally([statement]) == (
+        "The document's statement is inconclusive: it holds in all cells of this run; others are missing."
+    )
     assert threshold.sentence.endswith(f"; {absent}.")
     statement, question, threshold = of_asked(quick, *of_times(20.0, 40.0))
     assert [one.verdict for one in (statement, question, threshold)] == ["no", "no", "fail"]
+    assert _tally([statement]) == "The document's statement does not hold."
     # Levels that --set has replaced are in no other run of the study.
     (other,) = presentation(Study.from_toml(DECLARED, name="some").with_overrides({"path.delay": "9ms"}))["asked"][
         "threshold"
