@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 
 from crosswind.analysis.result import LevelComparison
@@ -83,7 +84,7 @@ def test_shares_of_exact_cells_are_exact() -> None:
 def test_exports_have_the_clock() -> None:
     frame = estimates_frame(analyse(record(exact(0, [MS]), *noisy(1, NOISY))))
     assert dict(frame.select("cell", "clock").unique().iter_rows()) == {0: "virtual", 1: "real"}
-    assert set(frame.filter(cell=0)["method"]) == {EXACT}
+    assert set(frame.filter(pl.col("cell") == 0, pl.col("statistic") != "p99.9")["method"]) == {EXACT}
     samples = samples_frame(record(exact(0, [MS]), *noisy(1, NOISY)))
     assert dict(samples.select("cell", "clock").unique().iter_rows()) == {0: "virtual", 1: "real"}
 

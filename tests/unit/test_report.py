@@ -208,7 +208,7 @@ def test_exports(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["study"] == "a-study"
     rows = pl.read_csv(tmp_path / "r.csv")
     assert rows["metric"].unique(maintain_order=True).to_list() == ["rtt", "cpu_client", "cpu_server"]
-    assert rows.height == 2 * 3 * 5  # two cells, three metrics, five statistics
+    assert rows.height == 2 * 3 * 6  # two cells, three metrics, six statistics
     median = rows.filter(cell=0, metric="rtt", statistic="median")
     assert median["value"].item() == 20 * MS + 49_500
     samples = pl.read_parquet(tmp_path / "s.parquet")

@@ -74,6 +74,6 @@ def test_titles_of_built_in_studies_are_those_of_what_is_run() -> None:
     assert load_study("latency-by-link").quick().title.endswith("over links of 0, 1.5 and 15 ms each way")
     study = load_study("websocket-or-http")
     assert study.title == "WebSocket or HTTP: messages of 1 B to 10 MB on several networks"
-    assert study.quick().title == "WebSocket or HTTP: messages of 1 B, 10 kB and 300 kB on several networks"
+    assert study.quick().title == "WebSocket or HTTP: messages of 1 B, 10 kB and 10 MB on several networks"
     profile = load_study("client-profile").with_overrides({"part.transports.workload.size": "1MB"})
     assert "Time of 1 MB" in titles(profile)[1]

@@ -411,7 +411,8 @@ class Statistic:
 
     Attributes:
         name: key in results and exports. help: its meaning. quantile: None for a mean. method: its interval's usual
-            one; every estimate names its own. is_trimmed: whether it is the trimmed mean.
+            one; every estimate names its own. is_trimmed: whether it is the trimmed mean. least: fewest values: fewer
+            have none beyond it, and their largest is no estimate.
     """
 
     name: str
@@ -419,6 +420,7 @@ class Statistic:
     quantile: float | None
     method: str
     is_trimmed: bool = False
+    least: int = 1
 
     @property
     def heading(self) -> str:
@@ -440,6 +442,7 @@ _ALL_STATISTICS = (
     Statistic("trimmed_mean", "the mean of the middle 60 % of the values", None, _STUDENT, is_trimmed=True),
     Statistic("p95", "95 % of the values are below it", 0.95, _WOODRUFF),
     Statistic("p99", "99 % of the values are below it", 0.99, _WOODRUFF),
+    Statistic("p99.9", "99.9 % of the values are below it", 0.999, _WOODRUFF, least=1000),
 )
 
 SHARE_STATISTIC = "share"

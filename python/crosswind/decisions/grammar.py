@@ -16,7 +16,7 @@ SIGNS = ("<", "<=", ">", ">=")
 COMPARATIVES = ("worse", "better", "differs")
 
 _TEXT = re.compile(
-    r"(?:(?P<statistic>\w+) ?\( ?(?P<metric>\w+) ?\)|(?P<share>loss|lost|refused|answered))"
+    r"(?:(?P<statistic>[\w.]+) ?\( ?(?P<metric>\w+) ?\)|(?P<share>loss|lost|refused|answered))"
     r"(?: *(?P<sign>[<>]=?) *| +(?P<direction>\w+) +by +)"
     rf"(?P<number>-?{NUMBER}) ?(?P<unit>[^\s,]*)( +where +(?P<where>.+))?"
 )

@@ -89,7 +89,9 @@ def metric_table(name: str, result: Result) -> Table:
         ]
         narrow.append((numbers("n", "lost", *heads), lines))
     title, form = f"{METRICS[name].title}, {unit}", (numbers("n", "lost", *_headings(shown, failed=failed)), rows)
-    notes = _footnotes(cells, estimates, wanted)
+    # A statistic of a thousand values is missed only where it could be.
+    explained = [statistic for statistic in wanted if statistic.least == 1 or statistic in shown]
+    notes = _footnotes(cells, estimates, explained)
     return cell_table(title, cells, form, notes, narrow=narrow, help=METRICS[name].help)
 
 
