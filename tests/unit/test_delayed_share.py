@@ -256,7 +256,7 @@ def test_whether_levels_are_the_same_is_in_every_report() -> None:
     (answer,) = result.of(Answer)
     assert answer.sentence.startswith("Yes: share of exchanges delayed with size 50 less that with 1 is 0.1 [")
     assert answer.sentence.endswith(
-        "] percentage points (loss 0%); a yes needs −4 to 4 percentage points (of 3 comparisons 3 bear it out)."
+        "] percentage points. A yes needs −4 to 4 percentage points (of 3 comparisons 3 bear it out)."
     )
     page = render_html(made, result)
     for said in ("Do all sizes delay alike?", "Why four.", "50 − 1"):

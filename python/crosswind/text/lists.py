@@ -3,6 +3,6 @@
 from collections.abc import Sequence
 
 
-def listed(texts: Sequence[str]) -> str:
-    """As "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+def listed(texts: Sequence[str], last: str = "and") -> str:
+    """As "a, b and c". Args: last: the word before the last one."""
+    return f" {last} ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))

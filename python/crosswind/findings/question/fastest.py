@@ -7,9 +7,9 @@ from crosswind.decisions.statement import more_than
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, place_name
 from crosswind.findings.question.statement import option_of
-from crosswind.findings.question.words import is_below_margin, is_same, margin_text, metric_of_answer
+from crosswind.findings.question.words import is_below_margin, margin_text, metric_of_answer
 from crosswind.report.text.format import count
-from crosswind.report.text.overall import is_speed, sentence_of_cells
+from crosswind.report.text.overall import are_equal, is_speed, sentence_of_cells
 
 MOST_LINES = 6
 
@@ -33,7 +33,7 @@ def _line(answer: Answer, case: AnswerCase, cells: Mapping[int, CellResult]) -> 
     said = sentence_of_cells(str(answer.factor), levels, metric_of_answer(answer), answer.statistic, case.effect)
     if case.verdict == "cannot tell":
         return f"{at}{said}{_deciding_option(case)}"
-    near = is_below_margin(answer, case) and not is_same(answer, case)
+    near = is_below_margin(answer, case) and not are_equal(case.effect.value or 0.0)
     return f"{at}{said}{f', less than the {margin_text(answer)} that matters' if near else ''}"
 
 

@@ -23,7 +23,6 @@ from crosswind.findings.question.words import (
     value_text,
     what_of,
     with_level,
-    with_levels,
 )
 from crosswind.report.text.deciding import MOST_REPETITIONS, rounded
 from crosswind.report.text.effects import bare, named_level, number_of_ratio, range_text, ratios_text
@@ -235,14 +234,12 @@ def _several_cases(answer: Answer) -> str:
         reasons = dict.fromkeys(case.effect.reason or "there is no value" for case in cases)
         return f"{_verdicts(answer)}: {'; '.join(reasons)}."
     others = list(dict.fromkeys(case.sides[1].level for case in known))
-    if len(cases) <= _MOST_NAMED:
-        names = [named_level(str(answer.factor), level) for level in (*others, known[0].sides[0].level)]
-        over = "over" if answer.scale == "ratio" else "less"
-        pair = f"{over} {names[-1]}" if len(others) > 1 else f"{names[0]} {over} {names[-1]}"
-        first = f"{_verdicts_with_effects(answer)}: {what_of(answer)}, {pair}"
-    else:
-        what = f"the {what_of(answer)} {with_levels(answer, others)}"
-        first = f"{_verdicts(answer)}: {what} {_range(answer, known)} {with_level(answer, known[0].sides[0].level)}"
+    names = [named_level(str(answer.factor), level) for level in (*others, known[0].sides[0].level)]
+    over = "over" if answer.scale == "ratio" else "less"
+    pair = f"{over} {names[-1]}" if len(others) > 1 else f"{names[0]} {over} {names[-1]}"
+    is_named = len(cases) <= _MOST_NAMED
+    verdicts = _verdicts_with_effects(answer) if is_named else _verdicts(answer)
+    first = f"{verdicts}: {what_of(answer)}, {pair}{'' if is_named else f', {_range(answer, known)}'}"
     if few:
         most = count_of(max(case.pairs for case in cases), "repetition")
         first = first.replace("Cannot tell", f"Cannot tell from {most}", 1)
@@ -262,18 +259,17 @@ def _most_of(cases: Sequence[AnswerCase]) -> str:
 
 
 def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
-    """From the smallest effect to the largest."""
+    """From the smallest effect to the largest: "1.00 to 1.05 times", "−0.1 to 0.3 ms"."""
     values = [case.effect.value for case in cases if case.effect.value is not None]
     if answer.scale == "ratio":
-        return f"is {ratios_text(min(values), max(values))} times that"
-    divisor, unit = effect_scale(answer, *(case.effect for case in cases))
+        return f"{ratios_text(min(values), max(values))} times"
     if not any(values):
-        return "does not differ from that"
-    if min(values) < 0 < max(values):
+        return "no difference"
+    divisor, unit = effect_scale(answer, *(case.effect for case in cases))
+    if min(values) < 0:
         low, high = (three_digits(end / divisor) for end in (min(values), max(values)))
-        return f"differs by {low} to {high} {unit} from that"
-    sizes = [abs(value) / divisor for value in values]
-    return f"is {range_text(min(sizes), max(sizes))} {unit} {'lower' if max(values) <= 0 else 'higher'} than that"
+        return f"{low} to {high} {unit}"
+    return f"{range_text(min(values) / divisor, max(values) / divisor)} {unit}"
 
 
 def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
@@ -351,7 +347,7 @@ def _in_common(answer: Answer, group: Sequence[AnswerCase]) -> str:
     telling = {key: texts for key, texts in values.items() if len(texts) < len({levels[key] for levels in named})}
     if max(map(len, telling.values()), default=0) > _MOST_NAMED:
         return ""
-    return ", ".join(" or ".join((named_level(key, texts[0]), *texts[1:])) for key, texts in telling.items())
+    return ", ".join(listed([named_level(key, texts[0]), *texts[1:]], "or") for key, texts in telling.items())
 
 
 def _levels_of(answer: Answer, case: AnswerCase) -> Mapping[str, str]:

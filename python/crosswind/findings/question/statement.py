@@ -47,7 +47,9 @@ def statement_sentence(answer: Answer) -> str:
         is_yes_alone = all(decided.verdict == "yes" for decided in answer.cases)
         alone = "; by itself it would hold, but not among all statements of its document" if is_yes_alone else ""
         more = alone + more_text(answer.cases, of_all=is_yes_alone)
-    return f"{says}{_measured(answer, case)}{most}; {needs}{why}{more}."
+    if answer.source:
+        return f"{says}{_measured(answer, case)}{most}; {needs}{why}{more}."
+    return f"{says}{_measured(answer, case)}{most}. {needs[:1].upper()}{needs[1:]}{why}{more}."
 
 
 def decisive_case(answer: Answer) -> AnswerCase | None:
@@ -127,7 +129,13 @@ def asking_for(repetitions: int, cases: Sequence[AnswerCase]) -> str:
 
 def _measured(answer: Answer, case: AnswerCase) -> str:
     what = f"the median repetition's {what_of(answer)}" if case.effect.is_sign_test else what_of(answer)
-    named = named_levels(case.fixed)
+    # What is common to all cases of a question stands in the question.
+    told = [
+        key
+        for key in case.fixed
+        if answer.source or any(key in other.fixed and other.fixed[key] != case.fixed[key] for other in answer.cases)
+    ]
+    named = named_levels({key: case.fixed[key] for key in told})
     effect, where = _effect_in_words(answer, case), f" ({named})" if named else ""
     if effect == NOTHING:
         return f"{what} has no number{where}"

@@ -1,7 +1,6 @@
 """Words for answers: the compared number, and the difference between two levels."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per, metric_named
@@ -34,12 +33,6 @@ _FAR = 100
 def with_level(answer: Answer, level: str) -> str:
     """A level in a sentence: "with http3", "in websocket-client"."""
     return f"{'in' if answer.factor == 'part' else 'with'} {named_level(str(answer.factor), level)}"
-
-
-def with_levels(answer: Answer, of_levels: Sequence[str]) -> str:
-    """The same for several levels: "with quic or http3", "with size 50, 100 or 1000"."""
-    *others, last = of_levels
-    return with_level(answer, f"{', '.join(others)} or {last}" if others else last)
 
 
 def what_of(answer: Answer) -> str:

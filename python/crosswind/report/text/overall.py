@@ -32,6 +32,11 @@ def is_speed(metric: Metric) -> bool:
     return metric.unit in (TIME, RATE) and metric.per is not Per.COUNTED
 
 
+def are_equal(ratio: float) -> bool:
+    """Whether two numbers with a ratio are called equal."""
+    return abs(ratio - 1) <= _EQUAL
+
+
 @dataclass(frozen=True)
 class Measured:
     """One of two compared cells.
@@ -80,7 +85,7 @@ class Respect:
     @property
     def winner(self) -> int | None:
         """0 for the reference, 1 for the other, None for equal ones."""
-        if abs(self.speed - 1) <= _EQUAL:
+        if are_equal(self.speed):
             return None
         return int(self.speed > 1)
 
