@@ -232,7 +232,7 @@ def kept(made: Study) -> dict[str, Any]:
 def test_a_statement_holds_where_every_number_lies_in_its_range(bounds: str, verdict: str, needed: str) -> None:
     (*_, statement) = stated(GIVEN + 'value = "tcp / udp"\n' + bounds).findings["published"]
     assert statement.summary == (
-        f"{verdict}: “TCP takes twice as long”: TCP over UDP is 2 (delay 5ms) and 1.935 (delay 15ms); the "
+        f"{verdict}: TCP takes twice as long. TCP over UDP is 2 (delay 5ms) and 1.935 (delay 15ms); the "
         f"statement needs {needed}. (A paper)"
     )
 
@@ -332,7 +332,7 @@ def test_verdicts_are_shown_before_a_run_and_in_every_report(
 ) -> None:
     status, out, _ = crosswind("show", "queue-size")
     assert status == 0
-    said = "the time through 10 packets divided by that through 100 is 4.194 (delay 15ms)"
+    said = "The time through 10 packets divided by that through 100 is 4.194 (delay 15ms)"
     assert said in out
     statement = kept(stated(GIVEN + 'value = "tcp / udp"\nat_most = 1.99\n'))
     made = record(run(0, echoes([20 * MS] * 10)), published=[statement])

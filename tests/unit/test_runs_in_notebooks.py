@@ -80,7 +80,7 @@ def test_estimates_comparisons_and_statements_are_tables() -> None:
     assert (row["verdict"], row["unit"]) == ("larger", "ns")
     (statement,) = made.statements().rows(named=True)
     assert (statement["verdict"], statement["says"]) == ("yes", "It doubles")
-    assert statement["sentence"].startswith("Holds: “It doubles”: ")
+    assert statement["sentence"].startswith("Holds: It doubles. ")
 
 
 def test_a_run_without_anything_has_empty_tables() -> None:

@@ -210,7 +210,7 @@ def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None
     absent = "this run has no cell with path.delay 50ms, but one without --quick has"
     assert [one.verdict for one in (statement, question, threshold)] == ["cannot tell", "yes", "inconclusive"]
     assert {case.verdict for case in (*statement.cases, *question.cases)} == {"yes"}
-    assert statement.sentence.startswith("Cannot tell: “Loss matters little”: mean round-trip time with loss 1% is")
+    assert statement.sentence.startswith("Cannot tell: Loss matters little. Mean round-trip time with loss 1% is")
     assert statement.sentence.endswith(f"; the statement needs 0.8 to 1.25; what was run agrees; {absent}.")
     assert _tally([statement]) == (
         "The document's statement is inconclusive: it holds in all cells of this run; others are missing."

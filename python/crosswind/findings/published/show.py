@@ -95,7 +95,7 @@ def _banners(result: Result) -> Iterator[Sentence]:
         return
     failing = [each.says.rstrip(".") for each in statements if each.verdict == "no"]
     counted = f"{count(len(failing))} of {count_of(len(statements), 'statement')} by their own numbers"
-    named = f": “{failing[0]}”{' …' if len(failing) > 1 else ''}" if failing else ""
+    named = f", as: {failing[0]}" if failing else ""
     yield Sentence(f"Documents fail {counted}{named}.")
 
 

@@ -70,10 +70,8 @@ class PublishedStatement(Statement):
     def sentence(self) -> str:
         """The verdict, the statement, its numbers' values, and the required range."""
         needed = self.range.in_words(lambda end: _text(end, self.unit))
-        return (
-            f"{OF_STATEMENT[self.verdict]}: “{self.asks.rstrip('.')}”: {self.what} {self._in_words()}; the statement "
-            f"needs {needed}."
-        )
+        what = f"{self.what[:1].upper()}{self.what[1:]} {self._in_words()}"
+        return f"{OF_STATEMENT[self.verdict]}: {self.asks.rstrip('.')}. {what}; the statement needs {needed}."
 
     def _in_words(self) -> str:
         if len(self.numbers) <= _MOST_NAMED:

@@ -108,7 +108,7 @@ class QuestionDeclaration(DeclaredTable[QuestionTable]):
     @property
     def summary(self) -> str:
         """Its line in `crosswind show`."""
-        return self.table.asks or f"“{self.table.says}” ({self.table.source})"
+        return self.table.asks or f"{self.table.says} ({self.table.source})"
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """As `crosswind.decisions.statement.Statement`, with `bound`, its margin's number."""

@@ -189,7 +189,7 @@ def _failing_text(statement: Answer) -> str:
     case = decisive_case(statement)
     measured = NOTHING if case is None else number_text(statement, case)
     asks = statement.asks.rstrip(".")
-    return f"Does not hold: “{asks}”: {measured}; it needs {needed(statement)}."
+    return f"Does not hold: {asks}. Measured: {measured}; needed: {needed(statement)}."
 
 
 def _tally(statements: Sequence[Answer]) -> str:

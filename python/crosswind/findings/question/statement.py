@@ -31,12 +31,13 @@ OF_QUESTION = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": 
 
 def statement_sentence(answer: Answer) -> str:
     """The verdict, the document's statement, the deciding number, and its required range."""
-    says = f"{(OF_STATEMENT if answer.source else OF_QUESTION)[answer.verdict]}: "
-    if answer.source:
-        says += f"“{answer.asks.rstrip('.')}”: "
     case = decisive_case(answer)
+    if answer.source:
+        says = f"{OF_STATEMENT[answer.verdict]}: {answer.asks.rstrip('.')}. "
+    else:
+        says = f"{OF_QUESTION[answer.verdict]}: "
     if case is None:
-        return f"{says}{answer.reason}."
+        return f"{says}{_capital(str(answer.reason)) if answer.source else answer.reason}."
     reasons = (answer.reason, case.effect.reason) if answer.verdict == "cannot tell" else ()
     why = "".join(f"; {reason}" for reason in reasons if reason)
     why = f"; what was run agrees{why}" if answer.agrees_so_far else why
@@ -47,9 +48,14 @@ def statement_sentence(answer: Answer) -> str:
         is_yes_alone = all(decided.verdict == "yes" for decided in answer.cases)
         alone = "; by itself it would hold, but not among all statements of its document" if is_yes_alone else ""
         more = alone + more_text(answer.cases, of_all=is_yes_alone)
+    said = f"{_measured(answer, case)}{most}"
     if answer.source:
-        return f"{says}{_measured(answer, case)}{most}; {needs}{why}{more}."
-    return f"{says}{_measured(answer, case)}{most}. {needs[:1].upper()}{needs[1:]}{why}{more}."
+        return f"{says}{_capital(said)}; {needs}{why}{more}."
+    return f"{says}{said}. {_capital(needs)}{why}{more}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def decisive_case(answer: Answer) -> AnswerCase | None:
