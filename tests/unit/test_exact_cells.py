@@ -112,3 +112,26 @@ def test_fits_take_exact_cells_as_they_are() -> None:
     (made,) = analyse(record(first, *others, fits=[fit])).of(Fit)
     reason = made.rows[0].c.reason or ""
     assert "repetitions of each cell" not in reason
+
+
+def test_what_takes_no_time_has_no_ratio() -> None:
+    """Without delay an exchange takes some nanoseconds in virtual time: the ratio of two of them says nothing."""
+    cells = {"0ms": (16, 26), "5ms": (10 * MS, 20 * MS)}
+    runs_of = [
+        replace(exact(2 * at + other, [time], delay), levels={"path.delay": delay, "workload.transport": "ab"[other]})
+        for at, (delay, times) in enumerate(cells.items())
+        for other, time in enumerate(times)
+    ]
+    faster = {
+        "asks": "Faster?", "metric": "rtt", "factor": "workload.transport", "yes": "less", "scale": "ratio",
+        "high": 1.0, "is_open": True, "cells": [0, 1, 2, 3],
+        "compare": [{"level": "a", "cells": [0, 2]}, {"level": "b", "cells": [1, 3]}],
+    }  # fmt: skip
+    result = analyse(record(*runs_of, questions=[faster]))
+    (answer,) = result.of(Answer)
+    assert [case.fixed["path.delay"] for case in answer.cases] == ["5ms"]
+    assert answer.instant == ["delay 0ms"]
+    assert str(answer.sentence).endswith("delay 0ms: both take less than 1 µs, no ratio.")
+    made = [each for each in result.comparisons if each.metric == "rtt" and each.factor == "workload.transport"]
+    of_levels = {each.fixed["path.delay"]: each.ratio.value for each in made}
+    assert of_levels == {"0ms": None, "5ms": 2.0}

@@ -25,6 +25,8 @@ from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.share import Share
 
+_INSTANT_NS = 1000.0
+
 
 @dataclass(frozen=True)
 class CellData:
@@ -79,7 +81,9 @@ class CellData:
         metric = METRICS[name]
         units = self.samples[name]
         event = partial(chance_of, metric, self.settings, self.runs)
-        return Side(units, self.design(metric), self.is_exact, metric.is_share, event)
+        # In virtual time an exchange without delay takes some clock steps of a nanosecond.
+        is_instant = metric.is_wait and metric.is_whole and bool(np.max(units.means, initial=0.0) < _INSTANT_NS)
+        return Side(units, self.design(metric), self.is_exact, metric.is_share, event, is_instant)
 
     def design(self, metric: Metric) -> Design:
         """A metric's design, with this cell's minimum repetitions."""

@@ -32,13 +32,16 @@ from crosswind.stats.linearised import NO_SPREAD, Linearised, mean_of
 from crosswind.stats.mean import trimmed_mean_of
 from crosswind.stats.repetitions import RepetitionKey, Repetitions
 
+INSTANT = "both take less than 1 µs, of which there is no ratio"
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
     """One of two compared cells.
 
     Attributes: exact: whether its values come out the same every time. is_share: whether each is 0 or 1. event: the
-        possible effect of chance on a statistic.
+        possible effect of chance on a statistic. is_instant: whether its times are shorter than anything they consist
+        of.
     """
 
     units: Repetitions
@@ -46,6 +49,7 @@ class Side:
     exact: bool = False
     is_share: bool = False
     event: Callable[[ComparedStatistic, Repetitions], Chance] | None = field(default=None, repr=False)
+    is_instant: bool = False
 
     def chance(self, statistic: ComparedStatistic, units: Repetitions | None = None) -> Chance:
         """A statistic's unseen events. Args: units: a subset of the repetitions."""
@@ -79,7 +83,12 @@ def independent_at_best(effect: Effect, reference: Side, other: Side) -> Effect:
 
 
 def ratio(reference: Side, other: Side, statistic: ComparedStatistic = "mean") -> Effect:
-    """ln(other / reference), linearised. Raises: TooFewSamples where a statistic does not exist or is not above 0."""
+    """ln(other / reference), linearised.
+
+    Raises: TooFewSamples where a statistic does not exist or is not above 0, and where both sides are instant.
+    """
+    if reference.is_instant and other.is_instant:
+        raise TooFewSamples(INSTANT)
     return _effect(reference, other, statistic, is_ratio=True)
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import combinations, pairwise
 from math import log
 from sys import float_info
+from typing import Self
 
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
@@ -25,9 +26,10 @@ from crosswind.decisions.statement import OF_CELLS, OF_NEIGHBOURS, PLAIN, Scale,
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.sentence import answer_sentence
+from crosswind.report.text.effects import named_level
 from crosswind.stats.chance import share_limit
 from crosswind.stats.design import share_shortage
-from crosswind.stats.differences import Side
+from crosswind.stats.differences import INSTANT, Side
 from crosswind.stats.estimate import Interval, TooFewSamples, estimated, without_interval
 from crosswind.stats.quantile import repetition_quantile_interval
 from crosswind.stats.share import OF_SHARES, Share, difference_limits
@@ -36,14 +38,16 @@ from crosswind.stats.share import OF_SHARES, Share, difference_limits
 def answers_of(context: Context) -> list[Answer]:
     """Every question's answer, and every statement's verdict. One without cells in the run says so."""
     asked = [Statement.model_validate(stored) for stored in context.record.asked.get("question", ())]
-    cases = [_cases_of(question, context.data) for question in asked]
+    cases = [_Cases.of(_cases_of(question, context.data)) for question in asked]
     documents: dict[str, list[int]] = {}
     for at, question in enumerate(asked):
         documents.setdefault(question.source.partition(",")[0].strip(), []).append(at)
     rulings: dict[int, Ruling] = {}
     for places in documents.values():
         family = DOCUMENT if asked[places[0]].source else QUESTIONS
-        rulings |= dict(zip(places, judge([[case.number for case in cases[at]] for at in places], family), strict=True))
+        rulings |= dict(
+            zip(places, judge([[case.number for case in cases[at].judged] for at in places], family), strict=True)
+        )
     return [_answer(question, cases[at], rulings[at], context.data) for at, question in enumerate(asked)]
 
 
@@ -53,6 +57,20 @@ class _Case:
 
     made: AnswerCase
     number: Number
+
+
+@dataclass(frozen=True)
+class _Cases:
+    """A question's cases. Attributes: instant: those without a ratio, as both sides take no time."""
+
+    judged: Sequence[_Case]
+    instant: Sequence[AnswerCase]
+
+    @classmethod
+    def of(cls, cases: Sequence[_Case]) -> Self:
+        """All cases, told apart."""
+        instant = [case.made for case in cases if case.made.reason == INSTANT]
+        return cls([case for case in cases if case.made.reason != INSTANT], instant)
 
 
 def _cases_of(question: Statement, data: Sequence[CellData]) -> list[_Case]:
@@ -258,7 +276,8 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
     )
 
 
-def _answer(question: Statement, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:
+def _answer(question: Statement, made: _Cases, ruling: Ruling, data: Sequence[CellData]) -> Answer:
+    cases = made.judged
     absent = question.absence({cell.cell for cell in data})
     # One contradicting case is enough for a statement; a question is about all its levels.
     is_open = absent is not None and (not question.source or ruling.verdict == "yes" or question.scale == "model-error")
@@ -267,9 +286,17 @@ def _answer(question: Statement, cases: Sequence[_Case], ruling: Ruling, data: S
         verdict="cannot tell" if cases and is_open else ruling.verdict,
         unit="1" if question.scale in PLAIN else _metric(question).unit.name,
         cases=[_judged(case, judged) for case, judged in zip(cases, ruling.cases, strict=True)],
-        reason=absent if cases else _absence(question, data),
+        reason=absent if cases else INSTANT if made.instant else _absence(question, data),
+        instant=list(dict.fromkeys(_place_of_instant(case, made) for case in made.instant)),
     )
     return answer.model_copy(update={"sentence": answer_sentence(answer)})
+
+
+def _place_of_instant(case: AnswerCase, made: _Cases) -> str:
+    """What tells a case without a ratio from the others: "delay 0ms"."""
+    others = [*(other.made for other in made.judged), *made.instant]
+    varied = [key for key in case.fixed if len({other.fixed.get(key) for other in others}) > 1]
+    return ", ".join(named_level(key, case.fixed[key]) for key in varied)
 
 
 def _judged(case: _Case, judged: Judged) -> AnswerCase:

@@ -1,5 +1,6 @@
 """A question's answer in one sentence, made by rule from its numbers."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.result import Result
@@ -11,9 +12,11 @@ from crosswind.findings.question.statement import (
     asking_for,
     more_text,
     statement_sentence,
+    without_ratio,
 )
 from crosswind.findings.question.words import (
     FEW,
+    INSTANT_NS,
     clause,
     effect_scale,
     effect_text,
@@ -69,6 +72,8 @@ def answer_sentence(answer: Answer) -> str:
     if not answer.cases:
         return f"Cannot tell: {answer.reason}."
     said = _single_case(answer, answer.cases[0]) if len(answer.cases) == 1 else _several_cases(answer)
+    if answer.instant:
+        said += f" {without_ratio(answer)}."
     if answer.reason is None:
         return said
     return f"Cannot tell: {answer.reason}; of the others: {said[:1].lower()}{said[1:]}"
@@ -281,7 +286,13 @@ def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
     if unit not in (TIME, RATE) or not all(values) or _most_of(cases):
         return ""
     divisor, name = scale_of([max(map(max, values))], unit.name)
-    texts = [range_text(min(group) / divisor, max(group) / divisor) for group in values]
+    least = INSTANT_NS if unit is TIME else -math.inf
+    texts = [
+        range_text(min(group) / divisor, max(group) / divisor)
+        if min(group) >= least
+        else f"under {least / divisor:g} to {three_digits(max(group) / divisor)}"
+        for group in values
+    ]
     return f"{' against '.join(texts)} {name}"
 
 

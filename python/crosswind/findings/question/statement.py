@@ -41,6 +41,7 @@ def statement_sentence(answer: Answer) -> str:
     reasons = (answer.reason, case.effect.reason) if answer.verdict == "cannot tell" else ()
     why = "".join(f"; {reason}" for reason in reasons if reason)
     why = f"; what was run agrees{why}" if answer.agrees_so_far else why
+    why += f"; {without_ratio(answer)}" if answer.instant else ""
     most = " (sign test)" if case.effect.is_sign_test else ""
     needs = f"{'the statement needs' if answer.source else 'a yes needs'} {needed(answer)}{_rest(answer)}"
     more = ""
@@ -54,15 +55,21 @@ def statement_sentence(answer: Answer) -> str:
     return f"{says}{said}. {_capital(needs)}{why}{more}."
 
 
+def without_ratio(answer: Answer) -> str:
+    """The places without a ratio: "Both take less than 1 µs with delay 0ms: no ratio"."""
+    return f"{'; '.join(answer.instant)}: both take less than 1 µs, no ratio"
+
+
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
 def decisive_case(answer: Answer) -> AnswerCase | None:
-    """The deciding case: among those with the answer's verdict, the one deepest outside the range, or nearest to its
-    end."""
+    """The case to show: the typical one of several contradictions; else the nearest to the end of the range."""
     cases = [case for case in answer.cases if case.verdict == answer.verdict] or answer.cases
-    return min(cases, key=lambda case: _room(answer, case), default=None)
+    ordered = sorted(cases, key=lambda case: _room(answer, case))
+    typical = (len(ordered) - 1) // 2 if answer.verdict == "no" else 0
+    return ordered[typical] if ordered else None
 
 
 def compared(answer: Answer, case: AnswerCase) -> str:

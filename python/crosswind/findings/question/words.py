@@ -23,7 +23,7 @@ from crosswind.text.units import NUMBER
 FEW = 3
 """Repetitions below which no number has an interval."""
 
-_LEAST_NS = 1000.0
+INSTANT_NS = 1000.0
 """A shorter time is only called shorter than this, beside a far longer one."""
 
 _FAR = 100
@@ -68,8 +68,8 @@ def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = Non
         return " to ".join(dict.fromkeys(map(percent, ends or (side.value.value,))))
     known = [compared.value.value for compared in (side, beside) if compared is not None and compared.value.value]
     is_near = len(known) < 2 or max(known) < _FAR * min(known)
-    if not is_near and metric.unit is TIME and max(side.value.spread or (side.value.value or _LEAST_NS,)) < _LEAST_NS:
-        return f"less than {quantity(_LEAST_NS, TIME.name)}"
+    if not is_near and metric.unit is TIME and max(side.value.spread or (side.value.value or INSTANT_NS,)) < INSTANT_NS:
+        return f"less than {quantity(INSTANT_NS, TIME.name)}"
     divisor, unit = scale_of(known if is_near else [side.value.value], metric.unit.name)
     ends = side.value.spread
     if side.value.value is None:
