@@ -134,4 +134,4 @@ def test_what_takes_no_time_has_no_ratio() -> None:
     assert str(answer.sentence).endswith("delay 0ms: both take less than 1 µs, no ratio.")
     made = [each for each in result.comparisons if each.metric == "rtt" and each.factor == "workload.transport"]
     of_levels = {each.fixed["path.delay"]: each.ratio.value for each in made}
-    assert of_levels == {"0ms": None, "5ms": 2.0}
+    assert of_levels == {"0ms": None, "5ms": pytest.approx(2)}
