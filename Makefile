@@ -15,7 +15,7 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE THIRD-PARTY-NOTICES.txt $(she
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build build-tests test-needs test-packages wheels browser kernel kernel-wheel deb test test-rust test-python check check-rust check-python docs licences \
+.PHONY: help demo install build build-tests test-needs test-packages wheels browser kernel kernel-wheel deb test test-rust test-python check check-rust check-python docs documents licences \
         advisories bench release catalog coverage figures golden pages reference fuzz lock clean
 .DELETE_ON_ERROR:
 
@@ -220,6 +220,14 @@ golden: $(DEV)/.locked
 # Golden pages: what reports say of runs made by hand (tests/pages.py). ONLY names some of the files.
 pages: $(DEV)/.locked
 	PYTHONPATH=python:tests $(DEV)/bin/python -m pages $(ONLY)
+
+# docs/documents.md: three minutes of runs in virtual time.
+DOCUMENTS = thesis message-size transfer-time queue-size transfer-time-held-out websocket-or-http latency-by-link mathis
+documents: $(DEV)/.locked $(CELL)
+	runs=$$(mktemp -d) && trap 'rm -r "$$runs"' EXIT && export PYTHONPATH=python:tests && \
+	for study in $(DOCUMENTS); do \
+	    $(DEV)/bin/python -m crosswind run $$study --quick --clock virtual --output $$runs/$$study || exit 1; \
+	done && $(DEV)/bin/python -m documents $$runs/*
 
 # The runs of transfer-time, transfer-time-held-out and queue-size, as docs/transfer-time.md says they were made.
 figures: $(DEV)/.locked

@@ -13,74 +13,12 @@ from crosswind.findings.published.declare import OwnStatement, Published, Publis
 from crosswind.findings.question.declare import QuestionTable
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies
+from documents import NOTE, OWN, RUN, Document, kept_section, shown
 from study_texts import shipped
 
 NAMES = [name for name, _ in builtin_studies()]
 
-OWN, RUN, NOTE = "own numbers", "run", "note"
-"""What decides an error: the document's own numbers, what is measured, or nobody, so that a note says it."""
-
-ERRORS = [
-    # The thesis.
-    ("title asks for loss, measures round trips", OWN, "thesis", "A round trip measures the loss of packets"),
-    ("no cell without loss", OWN, "thesis", "There is a cell without loss"),
-    ("no deviation, interval or percentile", OWN, "thesis", "The average of every cell has a standard deviation"),
-    ("one run a cell", OWN, "thesis", "One run of 1000 messages shows a change"),
-    ("no size above a packet", OWN, "thesis", "Some sizes make a message of more than one packet"),
-    (
-        "loss is independent of size by construction",
-        RUN,
-        "message-size",
-        "Are messages of 1 and of 1000 characters delayed as often, within one packet?",
-    ),
-    ("equally beneficial", RUN, "message-size", "The connection is equally beneficial"),
-    ("TLS beside cleartext", NOTE, "message-size", "WebSocket here is cleartext over TCP"),
-    ("Chrome beside Chromium", NOTE, "thesis", "The thesis had Chrome for WebSocket, Chromium for WebTransport"),
-    ("log before the echo", NOTE, "thesis", "sends the echo before it writes to its log"),
-    ("transport not verified", NOTE, "thesis", "check which transport is in use"),
-    ("drafts and versions", NOTE, "thesis", "cites WebTransport by a draft"),
-    ("packets rarely dropped", RUN, "message-size", "A choice of size ensures that packets are rarely dropped"),
-    ("128 ms is one cell", OWN, "thesis", "the difference in average RTT was 128 ms"),
-    ("jumps blamed on consecutive losses", OWN, "thesis", "The jump from 40.72 to 57.09 ms is more than chance"),
-    # The report on loss and transfer times.
-    ("64 kB and 5 kB", OWN, "transfer-time", "Every file size of table I has its coefficients"),
-    ("equation 3 beside table II", OWN, "transfer-time", "Equation 3 gives the b of table II"),
-    ("units", OWN, "transfer-time", "with sizes in kB, as the tables have them"),
-    ("equation 5 corrects the wrong coefficient", OWN, "transfer-time", "Equation 5, meant to rise faster"),
-    ("400 ms beside 0.501 s", OWN, "transfer-time", "increases the total download time of 256 kB by 400 ms"),
-    ("table III beside V", OWN, "transfer-time", "Tables III and V give the same cells the same time"),
-    ("queue drops hidden in V and VI", OWN, "queue-size", "Table V is without drops"),
-    ("no link rate in table VI", RUN, "queue-size", "Table VI, which gives no link rate, was measured at 15 Mbit/s"),
-    ("500 slots were 50", OWN, "queue-size", "The rows of 500 and of 50 slots"),
-    ("1.75 s of table IV is not in VI", OWN, "queue-size", "Table IV's 1.75 s for 1 MB"),
-    ("queue sizes without impact", OWN, "queue-size", "almost no perceivable impact on transfer times, except"),
-    ("bufferbloat from one flow", NOTE, "queue-size", "It had one flow and no cross traffic"),
-    ("footnote 1", OWN, "transfer-time", "at most two duplicate acknowledgements follow a loss"),
-    ("no intervals", OWN, "transfer-time", "The times of the tables have an interval"),
-    ("hostcache", NOTE, "transfer-time", "its hostcache"),
-    # The article on WebSockets.
-    ("the better of two runs", OWN, "websocket-or-http", "Two runs, of which the better is kept"),
-    ("a library taken for the protocol", OWN, "client-profile", "The problem lies in the WebSocket protocol itself"),
-    ("masking in one direction", RUN, "websocket-or-http", "In all cases, also where the server sends"),
-    ("no numbers, sizes, versions, TLS or phases", NOTE, "websocket-or-http", "The article prints no number"),
-    # The paper on latencies.
-    ("formula of the deviation", OWN, "latency-by-link", "The printed formula, (X - mean)^2, gives"),
-    ("mixed constants of intervals", OWN, "latency-by-link", "The half widths of all intervals follow"),
-    ("no sample size", OWN, "latency-by-link", "The tables give the number of values"),
-    ("UDP most reliable", RUN, "latency-by-link", "Does UDP lose messages that TCP delivers"),
-    ("handshake under 4 kB", RUN, "latency-by-link", "The handshake sends less than 4 kB to the client"),
-    ("TCP significantly greater", OWN, "latency-by-link", "TCP is slower than its round trips explain"),
-    ("no loss", RUN, "latency-by-link", "Does UDP lose messages that TCP delivers"),
-    ("delays one way or of round trips", OWN, "latency-by-link", "The delays of the links are one way"),
-    ("HTTPS 15 % faster", OWN, "latency-by-link", "HTTPS in all the scenarios was 15 % faster"),
-    # The article on loss and round-trip time.
-    ("no round-trip time, segment size or control", OWN, "mathis", "Test 2 demonstrates the equation"),
-    ("outside of its validity", RUN, "mathis", "The equation predicts the throughput of Reno at 10 % of loss"),
-    ("lost dashes", NOTE, "mathis", "its commands lost their dashes"),
-    ("queue drops are loss", NOTE, "mathis", "omits drops by queues"),
-    ("netem's limit", OWN, "mathis", "netem's default queue of 1000 packets"),
-    ("segmentation offload", NOTE, "mathis", "(GSO)"),
-]
+ERRORS = [error for document in Document.all() for error in document.errors]
 
 
 def said_by(study: Study, kind: str) -> list[str]:
@@ -109,11 +47,31 @@ def own_tables_of(study: Study) -> list[PublishedTable]:
 
 def test_the_errors_of_the_documents_are_decided_by_rule_or_said() -> None:
     missing = [
-        error for error, kind, name, text in ERRORS if not any(text in said for said in said_by(shipped(name), kind))
+        each.error for each in ERRORS if not any(each.says in said for said in said_by(shipped(each.study), each.by))
     ]
     assert missing == []
     assert len(ERRORS) == 49
-    assert Counter(kind for _, kind, *_ in ERRORS) == {OWN: 29, RUN: 9, NOTE: 11}
+    assert Counter(each.by for each in ERRORS) == {OWN: 29, RUN: 9, NOTE: 11}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_note_has_a_result_of_a_run(name: str) -> None:
+    """Results stand in runs, and in docs/documents.md, which is written from them: in a note they become stale."""
+    assert [note for note in shipped(name).notes if re.search(r"\d \[[\d.]+, [\d.]+\]", note)] == []
+
+
+@pytest.mark.parametrize("document", Document.all(), ids=lambda document: document.title)
+def test_the_page_of_documents_has_the_statements_and_errors_of_its_studies(document: Document) -> None:
+    """Numbers of the quick runs are compared in tests/virtual/test_first_screens.py; here what needs no run."""
+    for name in document.studies:
+        page, study = kept_section(name), shipped(name)
+        for statement in statements_of(study):
+            assert f"| {str(statement.says).rstrip('.')} |" in page, (name, statement.says)
+        for each in document.errors:
+            if each.study == name:
+                assert f"| {each.error} | {each.by} |" in page
+            if each.study == name and each.by != RUN:
+                assert shown(each, study, ()).rstrip(".") in page
 
 
 PRINTED: dict[str, dict[str, tuple[float, ...]]] = {

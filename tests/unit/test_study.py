@@ -125,7 +125,7 @@ def test_the_digests_of_stored_runs_stay() -> None:
     # Written down in run directories: `--resume` with a study compares them.
     assert [load_study(name).digest()[:16] for name in ("latency-by-link", "mathis", "quickstart")] == [
         "e403f07420e8f7d9",
-        "0520d2fe7976bdba",
+        "4f071e56c0058209",
         "0c3525ffd6ae4eb8",
     ]
 

@@ -311,6 +311,9 @@ def _verdicts_with_effects(answer: Answer) -> str:
         names = [
             f"{case_name(answer, case)} ({effect_in_list(answer, case, with_limits=with_limits)})" for case in group
         ]
+        common = _in_common(answer, group) if len(group) > 1 and ", " in case_name(answer, group[0]) else ""
+        if common:
+            names = [f"{common} ({_range(answer, group)})"]
         word = OF_QUESTION[verdict]
         parts.append(f"{word if not parts else word.lower()} for {listed(names)}")
     return ", ".join(parts)

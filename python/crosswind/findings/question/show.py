@@ -148,7 +148,7 @@ def _short(answer: Answer) -> str:
     if len(answer.cases) == 1 and has_reference(answer) and answer.cases[0].effect.value is not None:
         verdict += f" ({effect_in_list(answer, answer.cases[0])})"
     if answer.verdict != "cannot tell" or not answer.cases:
-        return f"{verdict}."
+        return f"{verdict}{more_text(answer.cases).replace('; where it cannot tell, ', ': ', 1)}."
     case = decisive_case(answer)
     known = number_text(answer, case) if case is not None and not has_reference(answer) else NOTHING
     why = known if known != NOTHING else case.effect.reason if case else None
