@@ -74,7 +74,7 @@ def section(document: Document, name: str, answers: Sequence[Mapping[str, Any]])
     statements = [answer for answer in answers if answer["source"]]
     if statements:
         lines += ["| it says | verdict | measured |", "| --- | --- | --- |"]
-        lines += [_row(answer["asks"], OF_STATEMENT[answer["verdict"]], _evidence(answer)) for answer in statements]
+        lines += [_row(answer["asks"], _verdict(answer), _evidence(answer)) for answer in statements]
         lines.append("")
     errors = [error for error in document.errors if error.study == name]
     if errors:
@@ -102,6 +102,10 @@ def _row(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\u202f", " ").rstrip(".") for cell in cells) + " |"
 
 
+def _verdict(answer: Mapping[str, Any]) -> str:
+    return OF_STATEMENT[answer["verdict"]] + (f" with {answer['choice']}" if answer["choice"] else "")
+
+
 def _evidence(answer: Mapping[str, Any]) -> str:
     """The sentence behind the verdict and the statement, with the repetitions."""
     said = str(answer["sentence"]).partition(f": {answer['asks'].rstrip('.')}. ")[2]
@@ -117,7 +121,7 @@ def shown(error: Error, study: Study, answers: Sequence[Mapping[str, Any]]) -> s
     if error.by == NOTE:
         (note,) = [note for note in study.notes if error.says in note]
         return next(sentence for sentence in re.split(r"(?<=[.)]) (?=[A-Z])", note) if error.says in sentence)
-    (answer,) = [answer for answer in answers if error.says in answer["asks"]]
+    answer, *_ = [answer for answer in answers if error.says in answer["asks"]]
     return _evidence(answer) if answer["source"] else str(answer["sentence"])
 
 

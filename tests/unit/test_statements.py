@@ -1,6 +1,8 @@
 """Statements of documents, from study file to report, on data whose truth is known: both ways."""
 
 import math
+import re
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from crosswind.execution.session import start
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
-from crosswind.findings.question.show import _tally
+from crosswind.findings.question.verdicts import Judged, lines, statements_of, tally_of
 from crosswind.findings.threshold.result import ThresholdResult
 from crosswind.stats.design import mean_shortage
 from crosswind.stats.estimate import Interval
@@ -212,13 +214,13 @@ def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None
     assert {case.verdict for case in (*statement.cases, *question.cases)} == {"yes"}
     assert statement.sentence.startswith("Cannot tell: Loss matters little. Mean round-trip time with loss 1% is")
     assert statement.sentence.endswith(f"; the statement needs 0.8 to 1.25; what was run agrees; {absent}.")
-    assert _tally([statement]) == (
+    assert tally_of([Judged([statement])]) == (
         "The document's statement is inconclusive: it holds in all cells of this run; others are missing."
     )
     assert threshold.sentence.endswith(f"; {absent}.")
     statement, question, threshold = of_asked(quick, *of_times(20.0, 40.0))
     assert [one.verdict for one in (statement, question, threshold)] == ["no", "no", "fail"]
-    assert _tally([statement]) == "The document's statement does not hold."
+    assert tally_of([Judged([statement])]) == "The document's statement does not hold."
     # Levels that --set has replaced are in no other run of the study.
     (other,) = presentation(Study.from_toml(DECLARED, name="some").with_overrides({"path.delay": "9ms"}))["asked"][
         "threshold"
@@ -229,3 +231,72 @@ def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None
     assert not any(one.get("missing") for of in whole.values() for one in of)
     statement, _, _ = of_asked(whole, *of_times(20.0, 20.5))
     assert (statement.verdict, statement.reason) == ("cannot tell", "2 of its 4 cells were not executed")
+
+
+OPEN = """
+[path]
+loss = ["0%", "1%"]
+[host]
+congestion_control = ["cubic", "reno"]
+[workload]
+kind = "echo"
+[[question]]
+source = "A paper"
+says = "Loss matters little."
+metric = "rtt"
+factor = "path.loss"
+yes = "same"
+margin = "25%"
+"""
+CHOICE = """
+[[question.choice]]
+given = "{0}"
+reason = "The paper does not name it."
+where = {{ "host.congestion_control" = "{0}" }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("cubic_ms", "reno_ms", "verdict", "line"),
+    [
+        (20.5, 20.5, "yes", None),
+        (40.0, 40.0, "no", "Does not hold: Loss matters little. Not with cubic (2."),
+        (20.5, 40.0, "depends", "Depends: Loss matters little. Holds with cubic (1.025"),
+        (40.0, 20.5, "depends", "Depends: Loss matters little. Holds with reno (1.025"),
+    ],
+)
+def test_a_statement_has_a_verdict_for_each_choice_that_its_document_leaves_open(
+    cubic_ms: float, reno_ms: float, verdict: str, line: str | None
+) -> None:
+    study = Study.from_toml(OPEN + CHOICE.format("cubic") + CHOICE.format("reno"), name="some")
+    asked = presentation(study)["asked"]["question"]
+    assert [(each["choice"], each["cells"]) for each in asked] == [("cubic", [0, 2]), ("reno", [1, 3])]
+    times = zip((20.0, 20.0, cubic_ms, reno_ms), product(("0%", "1%"), ("cubic", "reno")), strict=True)
+    cells = [
+        cell(at, mean, loss, **{"host.congestion_control": control}) for at, (mean, (loss, control)) in enumerate(times)
+    ]
+    answers = analyse(record(*(run for own in cells for run in own), questions=asked)).of(Answer)
+    (judged,) = statements_of(answers)
+    assert judged.verdict == verdict
+    assert list(lines([judged])) == ([] if line is None else [judged.line])
+    assert line is None or (judged.line.startswith(line) and judged.line.endswith("(2 of 2 run)."))
+    assert " with cubic: Loss matters little. " in str(answers[0].sentence)
+    assert (
+        tally_of([judged])
+        == {
+            "yes": "The document's statement holds.",
+            "no": "The document's statement does not hold.",
+            "depends": "The document's statement depends on choices left open.",
+        }[verdict]
+    )
+
+
+def test_choices_that_say_nothing_are_mistakes() -> None:
+    own = OPEN.replace('source = "A paper"', "").replace("says =", "asks =").replace("little.", "little?")
+    for text, message in [
+        (own + CHOICE.format("cubic"), "question[1].choice: a study's own question leaves nothing open"),
+        (OPEN + 5 * CHOICE.format("cubic"), "question[1].choice: "),
+        (OPEN + CHOICE.format("cubic").replace("reason", "because"), "question[1].choice[1].reason: is missing"),
+    ]:
+        with pytest.raises(StudyError, match=re.escape(message)):
+            Study.from_toml(text, name="some")

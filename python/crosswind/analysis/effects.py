@@ -20,8 +20,11 @@ class Predicted:
 
     @classmethod
     def of(cls, prediction: ModelPrediction) -> "Predicted | None":
-        """None without a value. The limits are 0 and infinity for a simulated mean without an interval."""
-        value, simulated = prediction.value, prediction.simulated
+        """None without a value. The limits are 0 and infinity for a simulated mean without an interval.
+
+        A formula that says more than the link carries stands by itself: its cap would be the link's rate.
+        """
+        value, simulated = prediction.uncapped or prediction.value, prediction.simulated
         if not value:
             return None
         if simulated is None or simulated.runs == 1:

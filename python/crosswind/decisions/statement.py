@@ -142,7 +142,8 @@ class Statement(Stored):
         metric, statistic, scale: the number, from NUMBERS. factor: the compared levels'; compare: these, the reference
         first; empty for all. yes: the claim; `low`, `high`, `inside`, `is_open`: its range (Range). margin: as written;
         bound: its number, for a ratio the part above 1.
-        model: the predicting one. figure: title of its figure.
+        model: the predicting one. figure: title of its figure. choice: one that the document leaves open, after "with";
+        why_open: the reason.
     """
 
     asks: str
@@ -162,6 +163,8 @@ class Statement(Stored):
     model: str | None = None
     figure: str | None = None
     note: Note = None
+    choice: str = ""
+    why_open: str = ""
     where: dict[str, LevelText] = {}
     missing: tuple[str, ...] = ()
     is_quick: bool = False

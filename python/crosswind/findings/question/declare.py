@@ -33,7 +33,20 @@ from crosswind.study.tables import BoundValue, OrShare, TomlTable, TomlValue, Wh
 from crosswind.study.toml_text import Location
 from crosswind.text.units import shown
 
+MOST_CHOICES = 4
+"""Choices of a statement: more are a study of their own."""
 _OF_MODELS: tuple[Scale, ...] = ("model", "model-error")
+
+
+class ChoiceTable(TomlTable):
+    """A choice that a document leaves open: the cells of its statement, and their comparison."""
+
+    given: str = Field(description="the choice, after with: new HTTP connections")
+    reason: str = Field(description="why the document leaves it open")
+    metric: str | None = Field(default=None, description="instead of the statement's; so factor and compare")
+    factor: str | None = None
+    compare: list[TomlValue] = Field(default_factory=list)
+    where: WhereTable = Field(default_factory=dict, description="beside the statement's")
 
 
 class QuestionTable(TomlTable):
@@ -79,6 +92,16 @@ class QuestionTable(TomlTable):
         default=None, description="title of the figure that shows it; without it one is drawn of what is compared"
     )
     note: str = ""
+    choice: list[ChoiceTable] = Field(
+        default_factory=list,
+        max_length=MOST_CHOICES,
+        description="of a statement: the choices that its document leaves open; each has its verdict",
+    )
+
+    def given(self, choice: ChoiceTable) -> "QuestionTable":
+        """The statement with one choice."""
+        own = {name: getattr(choice, name) for name in ("metric", "factor", "compare") if getattr(choice, name)}
+        return self.model_copy(update={**own, "where": {**self.where, **choice.where}, "choice": [choice]})
 
 
 @dataclass(frozen=True)
@@ -108,7 +131,8 @@ class QuestionDeclaration(DeclaredTable[QuestionTable]):
     @property
     def summary(self) -> str:
         """Its line in `crosswind show`."""
-        return self.table.asks or f"{self.table.says} ({self.table.source})"
+        given = f", with {self.table.choice[0].given}" if self.table.choice else ""
+        return self.table.asks or f"{self.table.says}{given} ({self.table.source})"
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """As `crosswind.decisions.statement.Statement`, with `bound`, its margin's number."""
@@ -134,6 +158,8 @@ class QuestionDeclaration(DeclaredTable[QuestionTable]):
             "model": table.model,
             "figure": table.figure,
             "note": table.note,
+            "choice": table.choice[0].given if table.choice else "",
+            "why_open": table.choice[0].reason if table.choice else "",
             "where": dict(self.where.texts),
             "cells": [cell.index for cell in own],
         }
@@ -142,7 +168,11 @@ class QuestionDeclaration(DeclaredTable[QuestionTable]):
 def questions_of(reading: Reading) -> tuple[QuestionDeclaration, ...]:
     """A study's questions. Raises: FindingError, CellError."""
     titles = [str(getattr(figure, "title", "")) for figure in reading.tables.get("figure", ())]
-    declared = tuple(_question(table, place, reading, titles) for place, table in reading.of(QuestionTable, "question"))
+    declared = tuple(
+        _question(given, place, reading, titles)
+        for place, table in reading.of(QuestionTable, "question")
+        for given in _with_choices(table, place)
+    )
     seen: dict[str, int] = {}
     for number, question in enumerate(declared):
         text = question.table.asks
@@ -175,6 +205,15 @@ def _levels_of(factor: str, cells: Iterable[Cell]) -> Iterator[str]:
     levels = dict.fromkeys(cell.levels[factor] for cell in cells if factor in cell.levels)
     if levels:
         yield f"levels there: {', '.join(levels)}"
+
+
+def _with_choices(table: QuestionTable, place: Location) -> list[QuestionTable]:
+    """The table itself, or one for each choice. Raises: FindingError for choices of a study's own question."""
+    if not table.choice:
+        return [table]
+    if table.source is None:
+        raise FindingError((*place, "choice"), "a study's own question leaves nothing open", "name the levels in where")
+    return [table.given(choice) for choice in table.choice]
 
 
 def _question(table: QuestionTable, place: Location, reading: Reading, figures: Sequence[str]) -> QuestionDeclaration:

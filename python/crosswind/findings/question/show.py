@@ -1,7 +1,6 @@
 """Questions with their answers and figures, and documents' statements with the deciding numbers."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from crosswind.analysis.result import Result
 from crosswind.decisions.statement import OF_STATEMENT
@@ -16,6 +15,7 @@ from crosswind.findings.question.statement import (
     needed,
     number_text,
 )
+from crosswind.findings.question.verdicts import lines, statements_of, tally_of
 from crosswind.findings.question.words import effect_text, value_text, what_of
 from crosswind.report.page import Chart, Panels, Section, SectionPlace, Sentence, Tone
 from crosswind.report.showing import Showing, verdict_row
@@ -105,7 +105,10 @@ def statement_tables(result: Result) -> list[Table]:
     statements = _statements(result)
     if not statements:
         return []
-    rows = [verdict_row(str(statement.sentence), statement.source, statement.note) for statement in statements]
+    rows = [
+        verdict_row(str(each.sentence), each.source, ". ".join(filter(None, (each.why_open.rstrip("."), each.note))))
+        for each in statements
+    ]
     columns = [*names("verdict"), *sentences("statement, and what was measured", "source")]
     verdicts = Table("What documents say", columns, rows, footnotes=[_HOW_TO_READ])
     comparisons = [row for statement in statements for row in _comparisons(statement)]
@@ -118,9 +121,13 @@ def statement_tables(result: Result) -> list[Table]:
 def _comparisons(statement: Answer) -> list[list[str]]:
     first = decisive_case(statement)
     return [
-        [statement.asks, *_number(statement, case), OF_STATEMENT[case.verdict].lower()]
+        [_named(statement), *_number(statement, case), OF_STATEMENT[case.verdict].lower()]
         for case in sorted(statement.cases, key=lambda case: case is not first)
     ]
+
+
+def _named(statement: Answer) -> str:
+    return f"{statement.asks} With {statement.choice}" if statement.choice else statement.asks
 
 
 def _statements(result: Result) -> list[Answer]:
@@ -172,61 +179,17 @@ def _remarks(result: Result) -> Iterator[Sentence]:
 
 
 def _banners(result: Result) -> Iterator[Sentence]:
-    """What became of documents' statements: the counts, and those that do not hold."""
-    statements = _statements(result)
+    """What became of documents' statements: the counts, and those that do not hold, or with some choices alone."""
+    statements = statements_of(result.of(Answer))
     if not statements:
         return
-    yield Sentence(_tally(statements))
-    failing = [statement for statement in statements if statement.verdict == "no"]
-    yield from (Sentence(_failing_text(statement), shown=Shown.TERMINAL) for statement in failing[:_MOST_FAILING])
-    if len(failing) > _MOST_FAILING:
-        more = count_of(len(failing) - _MOST_FAILING, "more statement")
-        does = "does" if len(failing) - _MOST_FAILING == 1 else "do"
-        yield Sentence(f"{more} {does} not hold: `crosswind report --all`.", shown=Shown.TERMINAL)
-
-
-def _failing_text(statement: Answer) -> str:
-    case = decisive_case(statement)
-    measured = NOTHING if case is None else number_text(statement, case)
-    asks = statement.asks.rstrip(".")
-    return f"Does not hold: {asks}. Measured: {measured}; needed: {needed(statement)}."
-
-
-def _tally(statements: Sequence[Answer]) -> str:
-    counts: Counter[str] = Counter(statement.verdict for statement in statements)
-    holding, failing, open_ = (counts[verdict] for verdict in OF_STATEMENT)
-    total, agreeing = len(statements), sum(statement.agrees_so_far for statement in statements)
-    if max(counts.values()) == total:
-        return _common_verdict(total, holding=holding > 0, failing=failing > 0, agreeing=agreeing)
-    parts = [
-        *([f"{count(holding)} {'holds' if holding == 1 else 'hold'}"] if holding else []),
-        *([f"{count(failing)} {'does not hold' if failing == 1 else 'do not hold'}"] if failing else []),
-        *([f"{count(open_)} {'is' if open_ == 1 else 'are'} inconclusive"] if open_ else []),
-    ]
-    return f"Of {count(total)} statements of documents, {', '.join(parts[:-1])} and {parts[-1]}{_so_far(agreeing)}."
-
-
-def _so_far(agreeing: int) -> str:
-    """How many lack levels alone; empty without one."""
-    if not agreeing:
-        return ""
-    return f" ({count(agreeing)} {'holds' if agreeing == 1 else 'hold'} in all cells of this run; others are missing)"
-
-
-def _common_verdict(total: int, *, holding: bool, failing: bool, agreeing: int) -> str:
-    """The sentence for a verdict common to all statements."""
-    if holding:
-        return "The document's statement holds." if total == 1 else f"All {count(total)} statements of documents hold."
-    if failing:
-        return (
-            "The document's statement does not hold."
-            if total == 1
-            else f"None of the {count(total)} statements of documents holds."
-        )
-    if total == 1:
-        so_far = ": it holds in all cells of this run; others are missing" if agreeing else ""
-        return f"The document's statement is inconclusive{so_far}."
-    return f"All {count(total)} statements of documents are inconclusive{_so_far(agreeing)}."
+    yield Sentence(tally_of(statements))
+    said = list(lines(statements))
+    yield from (Sentence(line, shown=Shown.TERMINAL) for line in said[:_MOST_FAILING])
+    if len(said) > _MOST_FAILING:
+        more = count_of(len(said) - _MOST_FAILING, "more statement")
+        does = "does" if len(said) - _MOST_FAILING == 1 else "do"
+        yield Sentence(f"{more} {does} not hold in all cells: `crosswind report --all`.", shown=Shown.TERMINAL)
 
 
 def _metrics(result: Result) -> Iterable[tuple[str, str]]:

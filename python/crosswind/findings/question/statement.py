@@ -33,7 +33,8 @@ def statement_sentence(answer: Answer) -> str:
     """The verdict, the document's statement, the deciding number, and its required range."""
     case = decisive_case(answer)
     if answer.source:
-        says = f"{OF_STATEMENT[answer.verdict]}: {answer.asks.rstrip('.')}. "
+        given = f" with {answer.choice}" if answer.choice else ""
+        says = f"{OF_STATEMENT[answer.verdict]}{given}: {answer.asks.rstrip('.')}. "
     else:
         says = f"{OF_QUESTION[answer.verdict]}: "
     if case is None:
