@@ -84,6 +84,11 @@ def section(document: Document, name: str, answers: Sequence[Mapping[str, Any]])
     return "\n".join(lines)
 
 
+def says_something(study: Study) -> bool:
+    """Whether a run of a study judges a document's statements."""
+    return any(getattr(question.table, "source", None) for question in study.findings["question"])
+
+
 def page(sections: Mapping[str, str]) -> str:
     """The whole page. Args: sections: by study."""
     parts = [HEAD]
@@ -137,7 +142,7 @@ def main() -> None:
     made = dict(answers_of(Path(run)) for run in sys.argv[1:])
     sections = {
         name: section(document, name, made.get(name, ()))
-        if name in made or not any(error.by == RUN for error in document.errors if error.study == name)
+        if name in made or not says_something(load_study(name))
         else kept_section(name)
         for document in Document.all()
         for name in document.studies

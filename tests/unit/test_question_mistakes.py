@@ -129,7 +129,7 @@ def test_what_a_plan_has_of_a_question() -> None:
         "asks": "Is UDP faster than TCP?", "source": "", "metric": "rtt", "statistic": "median", "scale": "ratio",
         "yes": "less", "factor": "workload.transport", "low": None, "high": 0.8, "inside": True, "is_open": True,
         "margin": "25%", "bound": 0.25, "model": None, "figure": None, "note": "", "where": {"workload.size": "1"},
-        "cells": [0, 2, 4, 6],
+        "choice": "", "why_open": "", "cells": [0, 2, 4, 6],
         "compare": [{"level": "tcp", "cells": [0, 4]}, {"level": "udp", "cells": [2, 6]}],
     }  # fmt: skip
     (lost,) = study(asking(metric='"lost"', statistic='"share"')).findings["question"]

@@ -101,7 +101,7 @@ def test_a_part_that_measures_less_of_the_same_is_not_run() -> None:
     assert design.factors == {"host.congestion_control": ("reno", "cubic", "bbr")}
     assert {texts_of(cell)["workload.duration"] for cell in design.cells()} == {"30s"}
     assert "The part tests is not run: without an emulated path, the part sweep measures the same." in said
-    assert design.models == ("mathis", "pftk", "cubic")
+    assert design.models == ("mathis", "mathis-c1", "pftk", "cubic")
 
 
 def test_of_parts_with_some_cells_in_common_the_one_that_has_all_is_run() -> None:

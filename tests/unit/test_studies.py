@@ -95,7 +95,7 @@ def test_the_quick_variant_is_smaller_and_takes_less_than_a_minute(name: str) ->
     # A run on the machine's clock begins with two cells a processor; where there are hundreds that mostly wait, with
     # many more. It measures what the full study does, of fewer cells, so it may take longer than in virtual time.
     side_by_side = 20 if len(expected_ns) >= 150 else 4
-    assert max(sum(expected_ns) / side_by_side, *expected_ns) < 150 * SECOND_NS
+    assert max(sum(expected_ns) / side_by_side, *expected_ns) < 180 * SECOND_NS
 
 
 def test_the_quick_start_leaves_room_for_slow_machines() -> None:
@@ -267,7 +267,7 @@ def test_published_times_of_message_size_are_table_2() -> None:
     for cell in cells_of("message-size"):
         forward, reverse = losses(cell)
         assert forward == reverse
-        messages = 1000 if cell.cell.part == "one-packet" else 400
+        messages = {"one-packet": 1000, "several-packets": 400, "distances": 200}[cell.cell.part]
         found = {key: workload_of(cell)[key] for key in ("payload", "mode", "messages")}
         assert found == {"payload": "text", "mode": "closed", "messages": messages}
     # What the thesis had not: no loss, and more than one packet.

@@ -46,7 +46,7 @@ class Judged:
             return f"Does not hold: {asks}. Measured: {_measured(first)}; needed: {needed(first)}."
         said = "; ".join(filter(None, (self._given(verdict) for verdict in _SAID)))
         ran = sum(bool(answer.cases) for answer in self.answers)
-        word = "Depends" if self.verdict == "depends" else "Does not hold"
+        word = {"depends": "Depends", "no": "Does not hold"}.get(self.verdict, "Inconclusive")
         return (
             f"{word}: {asks}. {said[:1].upper()}{said[1:]}; needed: {needed(first)} ({ran} of {len(self.answers)} run)."
         )
@@ -57,6 +57,7 @@ class Judged:
 
 
 _SAID = {"yes": "holds with", "no": "not with", "cannot tell": "inconclusive with"}
+"""Verdicts before choices."""
 
 
 def statements_of(answers: Iterable[Answer]) -> list[Judged]:
@@ -69,8 +70,8 @@ def statements_of(answers: Iterable[Answer]) -> list[Judged]:
 
 
 def lines(statements: Sequence[Judged]) -> Iterator[str]:
-    """Those that do not hold, or depend on a choice."""
-    yield from (statement.line for statement in statements if statement.verdict in ("no", "depends"))
+    """Those that do not hold with some choice, or at all."""
+    yield from (each.line for each in statements if any(answer.verdict == "no" for answer in each.answers))
 
 
 def tally_of(statements: Sequence[Judged]) -> str:
