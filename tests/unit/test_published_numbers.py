@@ -60,6 +60,19 @@ def test_a_published_number_without_one_of_ours() -> None:
     assert (alone.cell, alone.ours, alone.remark) == (None, None, "no cell of this run has these levels")
 
 
+@pytest.mark.parametrize(("theirs_ms", "where"), [(24.0, "within"), (31.0, "outside")])
+def test_a_number_of_a_single_run_stands_beside_where_one_more_of_ours_lies(theirs_ms: float, where: str) -> None:
+    """Five runs of 18 to 22 ms: the mean is narrower than their spread, which one run has."""
+    rtts = [mean * MS for _ in range(10) for mean in (18, 19, 20, 21, 22)]
+    several, single = PUBLISHED | {"mean": theirs_ms}, PUBLISHED | {"mean": theirs_ms, "runs": 1}
+    assert remark(several, rtts).startswith("outside our interval; ")
+    assert remark(single, rtts) == (
+        f"{where} what one more run of ours gives, 15.7 ms to 25.4 ms; ours is {20 / theirs_ms:.3g} times theirs"
+    )
+    (beside,) = published(single, rtts).numbers
+    assert (beside.next_run.units, beside.next_run.level) == (5, 0.95)
+
+
 # --- as a study writes them -------------------------------------------------------------------------------------------
 
 STUDY = """

@@ -20,12 +20,10 @@ from crosswind.cell.record import CellRun, RunRecord
 from crosswind.cell.result import Finished
 from crosswind.stats.chance import Chance
 from crosswind.stats.design import Design
-from crosswind.stats.differences import Side
+from crosswind.stats.differences import INSTANT_NS, Side
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.share import Share
-
-_INSTANT_NS = 1000.0
 
 
 @dataclass(frozen=True)
@@ -81,8 +79,7 @@ class CellData:
         metric = METRICS[name]
         units = self.samples[name]
         event = partial(chance_of, metric, self.settings, self.runs)
-        # In virtual time an exchange without delay takes some clock steps of a nanosecond.
-        is_instant = metric.is_wait and metric.is_whole and bool(np.max(units.means, initial=0.0) < _INSTANT_NS)
+        is_instant = metric.is_wait and metric.is_whole and bool(np.max(units.means, initial=0.0) < INSTANT_NS)
         return Side(units, self.design(metric), self.is_exact, metric.is_share, event, is_instant)
 
     def design(self, metric: Metric) -> Design:

@@ -32,6 +32,8 @@ from crosswind.stats.linearised import NO_SPREAD, Linearised, mean_of
 from crosswind.stats.mean import trimmed_mean_of
 from crosswind.stats.repetitions import RepetitionKey, Repetitions
 
+INSTANT_NS = 1000.0
+"""In virtual time an exchange without delay takes some clock steps of a nanosecond; shorter times have no ratio."""
 INSTANT = "both take less than 1 µs, of which there is no ratio"
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -94,6 +94,10 @@ class PublishedTable(_OfNumber):
         description='a list of values for each row, in the order of the columns; "" where the document has none; in '
         'place of a mean { mean = 0.9, note = "..." }, with what is said of this number alone',
     )
+    runs: Literal[1] | None = Field(
+        default=None,
+        description="1 where each number is of a single run: what one more run of ours gives stands beside it",
+    )
     says: str | None = Field(
         default=None, description="a statement that the document's numbers decide, as one sentence"
     )
@@ -146,8 +150,10 @@ class Published:
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """As `PublishedStatement`, with its cells' indices among `cells`."""
         kept = {name: getattr(self, name) for name in _KEPT}
+        of_one_run = {} if self.table.runs is None else {"runs": self.table.runs}
         return {name: each for name, each in kept.items() if each is not None} | {
-            "cells": indices_of(cells, self.where)
+            **of_one_run,
+            "cells": indices_of(cells, self.where),
         }
 
 

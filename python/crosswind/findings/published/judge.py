@@ -1,23 +1,28 @@
 """Published numbers beside ours with a computed remark, and published statements with a computed verdict."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from crosswind.analysis.result import CellResult
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.result import MEAN, CellResult
 from crosswind.catalog.metrics import METRICS
 from crosswind.decisions.model import ResultModel
 from crosswind.decisions.statement import Range, Verdict
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.published.statement import OwnNumber, PublishedStatement
+from crosswind.report.text.format import quantity
 from crosswind.stats.estimate import Interval, exactly
+from crosswind.stats.prediction import next_value
 
 
 class PublishedNumber(ResultModel):
     """Our number beside a document's: a cell's, or one computed from the document's own numbers.
 
     `of`: its name among several. `observed`: our smallest and largest sample. `ratio`: ours / theirs. `inside`: whether
-    theirs lies in our interval; for the document's own, whether it lies in the range. Without a cell at the levels, one
+    theirs lies in our interval; for the document's own, whether it lies in the range. `next_run`: of a single run,
+    where one more of ours would lie, at 95 % for all numbers of its source together. Without a cell at the levels, one
     without `ours` says so.
     """
 
@@ -27,6 +32,7 @@ class PublishedNumber(ResultModel):
     observed: tuple[float, float] | None = None
     ratio: float | None = None
     inside: bool | None
+    next_run: Interval | None = Field(default=None)
     remark: str = ""
 
 
@@ -63,14 +69,31 @@ _BELOW_ZERO = "their interval reaches below 0, where no such number is"
 
 def judge_published(context: Context) -> list[PublishedResult]:
     """Every published number beside each of its cells, and every statement."""
-    asked = map(PublishedStatement.model_validate, context.record.asked.get("published", ()))
-    return [_result(statement, context.cells, context.level) for statement in asked]
+    asked = [PublishedStatement.model_validate(each) for each in context.record.asked.get("published", ())]
+    data = {cell.cell: cell for cell in context.data}
+    of_source = Counter(each.source for each in asked if each.runs == 1 and each.cells & data.keys())
+    made = []
+    for statement in asked:
+        level = 1 - (1 - context.level) / max(1, of_source[statement.source])
+        next_runs = {cell: _next_run(statement, data[cell], level) for cell in statement.cells & data.keys()}
+        made.append(_result(statement, context.cells, next_runs, context.level))
+    return made
 
 
-def _result(statement: PublishedStatement, cells: Iterable[CellResult], level: float) -> PublishedResult:
+def _next_run(statement: PublishedStatement, cell: CellData, level: float) -> Interval | None:
+    """Where one more run of a cell would lie; None for numbers of several runs, and for exact cells."""
+    if statement.runs != 1 or statement.statistic != MEAN or cell.is_exact or statement.metric not in cell.samples:
+        return None
+    return next_value(cell.samples[statement.metric].means, level=level)
+
+
+def _result(
+    statement: PublishedStatement, cells: Iterable[CellResult], next_runs: Mapping[int, Interval | None], level: float
+) -> PublishedResult:
     is_number = statement.theirs is not None
     if is_number:
-        beside = [_beside(statement, cell) for cell in cells if cell.cell in statement.cells] or [_NOWHERE]
+        own = [cell for cell in cells if cell.cell in statement.cells]
+        beside = [_beside(statement, cell, next_runs.get(cell.cell)) for cell in own] or [_NOWHERE]
     else:
         beside = [_own(statement, number, level) for number in statement.numbers]
     same = statement.model_dump(
@@ -98,7 +121,7 @@ def _own(statement: PublishedStatement, number: OwnNumber, level: float) -> Publ
     return PublishedNumber(of=number.of, ours=ours, inside=statement.holds_of(number.value))
 
 
-def _beside(statement: PublishedStatement, cell: CellResult) -> PublishedNumber:
+def _beside(statement: PublishedStatement, cell: CellResult, next_run: Interval | None) -> PublishedNumber:
     estimates, theirs = cell.estimates.get(statement.metric), statement.theirs
     ours = None if estimates is None else estimates.statistic(statement.statistic)
     return PublishedNumber(
@@ -107,15 +130,20 @@ def _beside(statement: PublishedStatement, cell: CellResult) -> PublishedNumber:
         observed=None if estimates is None else (estimates.smallest, estimates.largest),
         ratio=None if ours is None else ours.over(theirs),
         inside=None if ours is None else ours.meets(theirs, theirs),
-        remark=_remark(statement, ours),
+        next_run=next_run,
+        remark=_remark(statement, ours, next_run),
     )
 
 
-def _remark(statement: PublishedStatement, ours: Interval | None) -> str:
+def _remark(statement: PublishedStatement, ours: Interval | None, next_run: Interval | None) -> str:
     theirs, ci = statement.theirs, statement.in_metric(statement.ci)
     if ours is None or ours.value is None or not theirs:
         return "this cell has no such metric" if ours is None else ours.reason or "theirs is 0"
     ratio = _times(ours.value / theirs)
+    if next_run is not None and next_run.is_whole:
+        low, high = (quantity(end, METRICS[statement.metric].unit.name) for end in (next_run.low, next_run.high))
+        is_like = next_run.meets(theirs, theirs)
+        return f"{'within' if is_like else 'outside'} what one more run of ours gives, {low} to {high}; ours is {ratio}"
     own = None if ci is None else Range(theirs - ci, theirs + ci)
     is_below_zero = ci is not None and theirs < ci and METRICS[statement.metric].is_positive
     below = f"; {_BELOW_ZERO}" if is_below_zero else ""

@@ -24,6 +24,7 @@ class PublishedStatement(Statement):
     """A document's statement, decided by its own numbers (`asks`), or, without words, its number's equality with ours.
 
     Attributes: mean, sd, ci, functions: as printed, in `unit`; half the width of its interval; its parts by function.
+        runs: behind it, if a single one.
         levels: its cells'. value, what, numbers: the deciding formula, in symbols and in words, and its value.
     """
 
@@ -36,6 +37,7 @@ class PublishedStatement(Statement):
     mean: float | None = None
     sd: float | None = None
     ci: float | None = None
+    runs: int | None = None
     functions: Mapping[str, float] = Field(default={})
     value: str = ""
     what: str = ""

@@ -16,7 +16,6 @@ from crosswind.findings.question.statement import (
 )
 from crosswind.findings.question.words import (
     FEW,
-    INSTANT_NS,
     clause,
     effect_scale,
     effect_text,
@@ -40,6 +39,7 @@ from crosswind.report.text.format import (
     scale_of,
     three_digits,
 )
+from crosswind.stats.differences import INSTANT_NS
 from crosswind.text.lists import listed
 from crosswind.text.quantities import RATE, TIME
 

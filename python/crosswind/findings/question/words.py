@@ -16,15 +16,13 @@ from crosswind.report.text.format import (
     scale_of,
     with_unit,
 )
+from crosswind.stats.differences import INSTANT_NS
 from crosswind.stats.estimate import Interval
 from crosswind.text.quantities import SHARE, TIME
 from crosswind.text.units import NUMBER
 
 FEW = 3
 """Repetitions below which no number has an interval."""
-
-INSTANT_NS = 1000.0
-"""A shorter time is only called shorter than this, beside a far longer one."""
 
 _FAR = 100
 """Ratio of two numbers from which they are read in different units."""
