@@ -279,7 +279,7 @@ def test_a_statement_has_a_verdict_for_each_choice_that_its_document_leaves_open
     (judged,) = statements_of(answers)
     assert judged.verdict == verdict
     assert list(lines([judged])) == ([] if line is None else [judged.line])
-    assert line is None or (judged.line.startswith(line) and judged.line.endswith("(2 of 2 run)."))
+    assert line is None or (judged.line.startswith(line) and judged.line.endswith("(2 of 2 choices run)."))
     assert " with cubic: Loss matters little. " in str(answers[0].sentence)
     assert (
         tally_of([judged])
@@ -295,7 +295,14 @@ def test_choices_that_say_nothing_are_mistakes() -> None:
     own = OPEN.replace('source = "A paper"', "").replace("says =", "asks =").replace("little.", "little?")
     for text, message in [
         (own + CHOICE.format("cubic"), "question[1].choice: a study's own question leaves nothing open"),
-        (OPEN + 5 * CHOICE.format("cubic"), "question[1].choice: "),
+        (OPEN + 5 * CHOICE.format("cubic"), "question[1].choice: a statement has at most 4 choices"),
+        (OPEN + 2 * CHOICE.format("cubic"), 'question[1].choice[2].given: "cubic" is there twice'),
+        (OPEN + CHOICE.format("cubic").replace('"cubic"', '" "', 1), 'question[1].choice[1].given: " " is not a text'),
+        (OPEN + CHOICE.format("cubic").replace("where", "metric = 'foo'\n#"), 'question[1].choice[1].metric: "foo"'),
+        (
+            OPEN + 'where = { "host.congestion_control" = "reno" }\n' + CHOICE.format("cubic"),
+            "question[1].choice[1].where: host.congestion_control is set by the statement",
+        ),
         (OPEN + CHOICE.format("cubic").replace("reason", "because"), "question[1].choice[1].reason: is missing"),
     ]:
         with pytest.raises(StudyError, match=re.escape(message)):

@@ -214,7 +214,9 @@ def _is_one_of(value: object, wanted: object) -> bool:
 _NEW_CONNECTIONS: Mapping[str, Mapping[str, object]] = {"echo": {"connection": "new"}}
 _ECHO_OR_MULTIPLEX: Mapping[str, Mapping[str, object]] = {"echo": {}, "multiplex": {}}
 _COMES_BACK: Mapping[str, Mapping[str, object]] = {"echo": {"direction": ("echo", None)}, "multiplex": {}}
-_TRANSFER_BY_OWN_ENDS: Mapping[str, Mapping[str, object]] = {"transfer": {"duration_ns": None, "client": None}}
+_OF_A_SIZE = {"duration_ns": None, "duration": None}
+"""A study's cell says `duration`, a run's `duration_ns`."""
+_TRANSFER_BY_OWN_ENDS: Mapping[str, Mapping[str, object]] = {"transfer": {**_OF_A_SIZE, "client": None}}
 """Peers need not say how long connecting took; iperf3 does not."""
 _ROUND_TRIP = "received_ns - sent_ns"
 
@@ -275,7 +277,7 @@ _ALL_METRICS = (
            f"8e9 * received_bytes / ({_ROUND_TRIP})", workloads={"transfer": {}}, compared_in=("transfer",),
            more_is_better=True),
     Metric("transfer_time", "Transfer time on the wire", TIME, "From the first to the last packet with payload.",
-           "wire_ns", workloads={"transfer": {"duration_ns": None}}, is_whole=True, compared_in=("transfer",),
+           "wire_ns", workloads={"transfer": _OF_A_SIZE}, is_whole=True, compared_in=("transfer",),
            within=("workload.transport",)),
     Metric("failure_time", "Time until a failure is known", TIME,
            "From sending to being told that it failed, of exchanges that failed once they were sent.",

@@ -12,7 +12,7 @@ from crosswind.study.declared import MOST_CHARACTERS
 from crosswind.study.design import Study
 from crosswind.study.edits import Edit, Replaced
 from crosswind.study.keys import SETTINGS
-from crosswind.study.precision import main_metric
+from crosswind.study.precision import common_metric
 from crosswind.text.quantities import TIME
 
 USUAL_REPETITIONS = 10
@@ -59,13 +59,8 @@ def with_own_question(study: Study) -> Study:
     if not study.precisions and "repetitions" not in study.document.get("study", {}):
         edits.append(Replaced(("study", "repetitions"), _repetitions(study)))
     factor = next((key for key in _CHOSEN if key in study.factors), next(iter(study.factors), None))
-    metrics = {main_metric(cell.workload) for cell in study.cells()}
-    if (
-        factor is not None
-        and len(study.factors[factor]) > 1
-        and len(metrics) == 1
-        and (metric := metrics.pop()) is not None
-    ):
+    metric = common_metric(cell.workload for cell in study.cells())
+    if factor is not None and len(study.factors[factor]) > 1 and metric is not None:
         edits.append(Replaced(("question",), [question_about(metric, factor, study.factors[factor])]))
     return study.edited(*edits) if edits else study
 

@@ -94,7 +94,6 @@ class QuestionTable(TomlTable):
     note: str = ""
     choice: list[ChoiceTable] = Field(
         default_factory=list,
-        max_length=MOST_CHOICES,
         description="of a statement: the choices that its document leaves open; each has its verdict",
     )
 
@@ -169,9 +168,9 @@ def questions_of(reading: Reading) -> tuple[QuestionDeclaration, ...]:
     """A study's questions. Raises: FindingError, CellError."""
     titles = [str(getattr(figure, "title", "")) for figure in reading.tables.get("figure", ())]
     declared = tuple(
-        _question(given, place, reading, titles)
+        _declared(given, number, place, reading, titles)
         for place, table in reading.of(QuestionTable, "question")
-        for given in _with_choices(table, place)
+        for number, given in enumerate(_with_choices(table, place))
     )
     seen: dict[str, int] = {}
     for number, question in enumerate(declared):
@@ -213,7 +212,36 @@ def _with_choices(table: QuestionTable, place: Location) -> list[QuestionTable]:
         return [table]
     if table.source is None:
         raise FindingError((*place, "choice"), "a study's own question leaves nothing open", "name the levels in where")
+    if len(table.choice) > MOST_CHOICES:
+        hint = "more are a study of their own"
+        raise FindingError((*place, "choice"), f"a statement has at most {MOST_CHOICES} choices", hint)
+    for number, choice in enumerate(table.choice):
+        at: Location = (*place, "choice", number)
+        for key in ("given", "reason"):
+            text = getattr(choice, key)
+            if not text.strip() or "\n" in text.strip():
+                raise FindingError((*at, key), f"{shown(text)} is not a text of one line", "words for the report")
+        if any(other.given == choice.given for other in table.choice[:number]):
+            raise FindingError((*at, "given"), f"{shown(choice.given)} is there twice", "name each choice once")
+        for key in choice.where.keys() & table.where.keys():
+            message = f"{key} is set by the statement, and a choice adds to its where"
+            raise FindingError((*at, "where"), message, "leave it out of one of them")
     return [table.given(choice) for choice in table.choice]
+
+
+def _declared(
+    table: QuestionTable, number: int, place: Location, reading: Reading, figures: Sequence[str]
+) -> QuestionDeclaration:
+    """A question, or a statement with one choice, to which its mistakes belong. Raises: FindingError, CellError."""
+    try:
+        return _question(table, place, reading, figures)
+    except DesignError as error:
+        key = error.location[len(place)] if len(error.location) > len(place) else ""
+        own = table.choice[0].model_fields_set if table.choice else ()
+        if key not in own:
+            raise
+        at = (*place, "choice", number, *error.location[len(place) :])
+        raise FindingError(at, error.message, error.hint) from None
 
 
 def _question(table: QuestionTable, place: Location, reading: Reading, figures: Sequence[str]) -> QuestionDeclaration:

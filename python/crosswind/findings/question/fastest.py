@@ -33,11 +33,15 @@ def _line(answer: Answer, case: AnswerCase, cells: Mapping[int, CellResult]) -> 
     said = sentence_of_cells(str(answer.factor), levels, metric_of_answer(answer), answer.statistic, case.effect)
     if case.verdict == "cannot tell":
         return f"{at}{said}{_deciding_option(case)}"
+    if case.verdict == "yes" and answer.yes != "same" and are_equal(case.effect.value or 0.0):
+        return f"{at}{said} within 0.1 %"
     near = is_below_margin(answer, case) and not are_equal(case.effect.value or 0.0)
     return f"{at}{said}{f', less than the {margin_text(answer)} that matters' if near else ''}"
 
 
 def _deciding_option(case: AnswerCase) -> str:
-    more = more_than(case.needed, case.pairs)
+    is_endless = case.needed is not None and case.needed <= case.pairs and case.effect.reason is not None
+    is_open = not is_endless and all(side.valid for side in case.sides)
+    more = more_than(case.needed, case.pairs) if is_open else None
     option = "" if more is None else f"; {option_of(more, [case])} would decide"
     return f" (inconclusive{option})"

@@ -122,9 +122,14 @@ def more_text(cases: Sequence[AnswerCase], *, of_all: bool = False) -> str:
     endless = any(case.needed is None and case.p_yes is not None for case in open_)
     if not known and not endless:
         return ""
-    most = max(known, default=0)
-    if endless or most > MOST_REPETITIONS:
+    least, most = min(known, default=MOST_REPETITIONS + 1), max(known, default=0)
+    if least > MOST_REPETITIONS:
         return f"; {where}to decide about a difference this small would take over {count(MOST_REPETITIONS)} repetitions"
+    if endless or most > MOST_REPETITIONS:
+        return f"; {where}{count(rounded(least))} to over {count(MOST_REPETITIONS)} more repetitions would decide"
+    if rounded(most) > 2 * rounded(least):
+        several = f"{count(rounded(least))} to {count(rounded(most))} more repetitions"
+        return f"; {where}{several} would decide ({option_of(most, open_)})"
     return f"; {where}{about_more(most)} would decide ({option_of(most, open_)})"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.statement import decisive_case, needed, number_text
-from crosswind.report.text.format import NOTHING, count
+from crosswind.report.text.format import count
 from crosswind.text.lists import listed
 
 _VERBS = {
@@ -45,11 +45,10 @@ class Judged:
         if not first.choice:
             return f"Does not hold: {asks}. Measured: {_measured(first)}; needed: {needed(first)}."
         said = "; ".join(filter(None, (self._given(verdict) for verdict in _SAID)))
-        ran = sum(bool(answer.cases) for answer in self.answers)
+        ran = sum(bool(answer.cases or answer.instant) for answer in self.answers)
         word = {"depends": "Depends", "no": "Does not hold"}.get(self.verdict, "Inconclusive")
-        return (
-            f"{word}: {asks}. {said[:1].upper()}{said[1:]}; needed: {needed(first)} ({ran} of {len(self.answers)} run)."
-        )
+        needs = f"needed: {needed(first)} ({ran} of {len(self.answers)} choices run)"
+        return f"{word}: {asks}. {said[:1].upper()}{said[1:]}; {needs}."
 
     def _given(self, verdict: str) -> str:
         named = [f"{answer.choice} ({_measured(answer)})" for answer in self.answers if answer.verdict == verdict]
@@ -100,4 +99,6 @@ def _so_far(agreeing: int) -> str:
 
 def _measured(answer: Answer) -> str:
     case = decisive_case(answer)
-    return NOTHING if case is None else number_text(answer, case)
+    if case is None:
+        return "no ratio below 1 µs" if answer.instant else "not run"
+    return number_text(answer, case)

@@ -123,7 +123,9 @@ def overall_sentence(
         return f"no exchange succeeds with {' or '.join(side.name for side in fruitless)}{''.join(others)}"
     known = _respects_of(sides, metric, statistic, effect) if respects is None else respects
     speed, missing = _speed(sides, metric, statistic, effect, known), _missing(sides)
-    said = f"{missing}; of the others, {speed}" if missing and speed else missing or speed
+    # Quantiles count failures as longer than their timeout, means leave them out.
+    of_whom = "" if STATISTICS[statistic].quantile is not None else "of the others, "
+    said = f"{missing}; {of_whom}{speed}" if missing and speed else missing or speed
     return f"{said}{_stalls(sides, metric)}"
 
 
@@ -137,7 +139,9 @@ def _respects_of(sides: tuple[Measured, Measured], metric: Metric, statistic: st
             name = f"all {count(effect.units)} repetitions" if _is_constant(effect) else "the median repetition"
         is_shown = asked.is_exact or (asked.is_whole and not _holds_one(asked))
         respects.append(Respect(name, asked.value, is_shown))
-    others = [name for name in _LOOKED_AT if effect.is_sign_test or name != statistic]
+    is_of_successes = any(side.failed for side in sides) and STATISTICS[statistic].quantile is None
+    looked_at: tuple[str, ...] = (MEAN,) if is_of_successes else _LOOKED_AT
+    others = [name for name in looked_at if effect.is_sign_test or name != statistic]
     known = [made for name in others if (made := _by(name, sides, metric)) is not None]
     if not any(respect.name == TAIL for respect in (*respects, *known)):
         known += _by_slowest(sides, metric)
@@ -156,7 +160,7 @@ def _speed(
     differing = [respect for respect in others if respect.winner not in (None, winner)]
     against = [respect for respect in differing if respect.is_shown]
     open_ = [respect for respect in differing if not respect.is_shown] if winner is not None else []
-    is_stalling = any(side.stalled for side in sides)
+    is_stalling, has_failures = any(side.stalled for side in sides), any(side.failed for side in sides)
     speed = _speed_of(effect, metric)
     times, remark = (
         ("exactly " if speed.is_exact and speed.value == 1 else "", _apart(speed))
@@ -164,7 +168,7 @@ def _speed(
         else _times(speed if winner else inverse(speed))
     )
     said = f"{first.name} is {times}as fast as {second.name}"
-    if differing or is_stalling or statistic != MEAN or effect.is_sign_test:
+    if differing or is_stalling or has_failures or statistic != MEAN or effect.is_sign_test:
         said += f" in {asked.name}"
     said += remark
     for level in dict.fromkeys(respect.winner for respect in against):
