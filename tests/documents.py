@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from conftest import ROOT
-from crosswind.decisions.statement import OF_STATEMENT
 from crosswind.execution.planning import presentation
 from crosswind.findings.published.statement import PublishedStatement
 from crosswind.study.design import Study
@@ -36,7 +35,7 @@ time (`crosswind run STUDY --quick`), which repeat to the nanosecond. An error o
 
 @dataclass(frozen=True)
 class Error:
-    """An error of a document. Attributes: by: what shows it. says: a part of the text that does, in the study."""
+    """An error of a document. Attributes: by: OWN, RUN or NOTE. says: the beginning of the study's text on it."""
 
     error: str
     by: str
@@ -74,7 +73,9 @@ def section(document: Document, name: str, answers: Sequence[Mapping[str, Any]])
     statements = [answer for answer in answers if answer["source"]]
     if statements:
         lines += ["| it says | verdict | measured |", "| --- | --- | --- |"]
-        lines += [_row(answer["asks"], _verdict(answer), _evidence(answer)) for answer in statements]
+        lines += [
+            _row(answer["asks"], answer["sentence"].partition(": ")[0], _evidence(answer)) for answer in statements
+        ]
         lines.append("")
     errors = [error for error in document.errors if error.study == name]
     if errors:
@@ -105,10 +106,6 @@ def kept_section(name: str) -> str:
 
 def _row(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\u202f", " ").rstrip(".") for cell in cells) + " |"
-
-
-def _verdict(answer: Mapping[str, Any]) -> str:
-    return OF_STATEMENT[answer["verdict"]] + (f" with {answer['choice']}" if answer["choice"] else "")
 
 
 def _evidence(answer: Mapping[str, Any]) -> str:

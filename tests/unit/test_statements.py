@@ -169,20 +169,21 @@ def test_a_transfer_of_many_packets_has_a_handshake_of_few() -> None:
     assert short.needed == 500
 
 
-DECLARED = """
-[path]
-delay = ["15ms", "50ms"]
-loss = ["0%", "1%"]
-[workload]
-kind = "echo"
-[[question]]
+LITTLE = """[[question]]
 source = "A paper"
 says = "Loss matters little."
 metric = "rtt"
 factor = "path.loss"
 yes = "same"
 margin = "25%"
-[[question]]
+"""
+DECLARED = f"""
+[path]
+delay = ["15ms", "50ms"]
+loss = ["0%", "1%"]
+[workload]
+kind = "echo"
+{LITTLE}[[question]]
 asks = "Does loss matter?"
 metric = "rtt"
 factor = "path.loss"
@@ -233,21 +234,14 @@ def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None
     assert (statement.verdict, statement.reason) == ("cannot tell", "2 of its 4 cells were not executed")
 
 
-OPEN = """
+OPEN = f"""
 [path]
 loss = ["0%", "1%"]
 [host]
 congestion_control = ["cubic", "reno"]
 [workload]
 kind = "echo"
-[[question]]
-source = "A paper"
-says = "Loss matters little."
-metric = "rtt"
-factor = "path.loss"
-yes = "same"
-margin = "25%"
-"""
+{LITTLE}"""
 CHOICE = """
 [[question.choice]]
 given = "{0}"

@@ -117,9 +117,8 @@ class Compared:
 def compared(reference: Side, other: Side, name: str, *, is_ratio: bool = False, level: float) -> Compared:
     """Compares two cells in a statistic: levels, a question's cases and two runs alike."""
     n = reference.units.n + other.units.n
-    least = STATISTICS[name].least if name in STATISTICS else 1
-    if min(reference.units.n, other.units.n) < least:
-        return Compared(None, f"{STATISTICS[name].heading} needs {least} values", n, level)
+    if name in STATISTICS and (few := STATISTICS[name].shortage(min(reference.units.n, other.units.n))):
+        return Compared(None, few, n, level)
     try:
         return Compared((ratio if is_ratio else difference)(reference, other, compared_statistic(name)), "", n, level)
     except TooFewSamples as error:

@@ -155,8 +155,7 @@ def _estimate(data: CellData, metric: Metric, units: Repetitions, statistic: Sta
     """Raises: TooFewSamples."""
     if metric.is_share and not statistic.is_mean:
         return refused("a share has a mean alone", n=units.n, level=level, units=units.count)
-    if units.n < statistic.least:
-        few = f"{statistic.heading} needs {statistic.least} values"
+    if few := statistic.shortage(units.n):
         return refused(few, n=units.n, level=level, units=units.count)
     if data.is_exact:
         return exactly(_exact_value(units, statistic), n=units.n, level=level)

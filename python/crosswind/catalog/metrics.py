@@ -429,6 +429,10 @@ class Statistic:
         """Its column's heading."""
         return self.name.replace("_", " ")
 
+    def shortage(self, n: int) -> str:
+        """Why so many values are too few; empty for enough."""
+        return "" if n >= self.least else f"{self.heading} needs {self.least} values"
+
     @property
     def is_mean(self) -> bool:
         """Whether it is the arithmetic mean; for a share, the share."""

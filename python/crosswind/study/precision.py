@@ -6,7 +6,7 @@ less than many, and between two looks cells can run side by side.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,18 +66,20 @@ class Precision:
 
 def main_metric(workload: Mapping[str, object]) -> str | None:
     """The first metric for comparing levels in a workload, given by its settings."""
-    return next(_compared_in(workload), None)
+    return common_metric([workload])
 
 
 def common_metric(workloads: Iterable[Mapping[str, object]]) -> str | None:
     """The first metric for comparing levels in all of some workloads."""
-    first, *others = ([*_compared_in(workload)] for workload in workloads)
-    return next((name for name in first if all(name in names for names in others)), None)
-
-
-def _compared_in(workload: Mapping[str, object]) -> Iterator[str]:
-    compared = (name for name, metric in METRICS.items() if workload["kind"] in metric.compared_in)
-    return (name for name in compared if METRICS[name].applies(workload))
+    of = list(workloads)
+    return next(
+        (
+            name
+            for name, metric in METRICS.items()
+            if all(workload["kind"] in metric.compared_in and metric.applies(workload) for workload in of)
+        ),
+        None,
+    )
 
 
 def look_schedule(first: int, most: int) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from crosswind.catalog.metrics import METRICS
 from crosswind.decisions.statement import OF_STATEMENT, LevelText, Range, Scale, Statement, Stored, Verdict, Yes
+from crosswind.text.lists import begun
 
 _MOST_NAMED = 6
 """Maximum numbers named in a sentence."""
@@ -72,7 +73,7 @@ class PublishedStatement(Statement):
     def sentence(self) -> str:
         """The verdict, the statement, its numbers' values, and the required range."""
         needed = self.range.in_words(lambda end: _text(end, self.unit))
-        what = f"{self.what[:1].upper()}{self.what[1:]} {self._in_words()}"
+        what = f"{begun(self.what)} {self._in_words()}"
         return f"{OF_STATEMENT[self.verdict]}: {self.asks.rstrip('.')}. {what}; the statement needs {needed}."
 
     def _in_words(self) -> str:

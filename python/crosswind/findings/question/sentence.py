@@ -40,7 +40,7 @@ from crosswind.report.text.format import (
     three_digits,
 )
 from crosswind.stats.differences import INSTANT_NS
-from crosswind.text.lists import listed
+from crosswind.text.lists import begun, listed
 from crosswind.text.quantities import RATE, TIME
 
 _MOST_NAMED = 4
@@ -49,6 +49,8 @@ _NARROW = 1e-3
 """Relative width from which an interval is shown in a list."""
 _WITH_LIMITS = 2
 """Up to so many cases, each effect has its interval."""
+_MOST_APART = 2
+"""Maximum cases named one by one where nothing tells them from the rest."""
 
 
 def answered(result: Result) -> list[Answer]:
@@ -125,7 +127,7 @@ def _single_case(answer: Answer, case: AnswerCase) -> str:
 def _second(parts: Iterable[str]) -> str:
     """Some clauses as a sentence; empty without any."""
     said = "; ".join(filter(None, (part.removeprefix("; ") for part in parts)))
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    return f"{begun(said)}." if said else ""
 
 
 def _median_clause(answer: Answer, case: AnswerCase) -> str:
@@ -344,7 +346,7 @@ def _verdicts(answer: Answer) -> str:
     for verdict, group in groups.items():
         of = f"in {count(len(group))} of {count(total)} cases" if not parts else f"in {count(len(group))}"
         names = _in_common(answer, group)
-        if not names and len(group) <= _WITH_LIMITS:
+        if not names and len(group) <= _MOST_APART:
             names = "; ".join(case_name(answer, case) for case in group)
         word = OF_QUESTION[verdict] if not parts else OF_QUESTION[verdict].lower()
         parts.append(f"{word} {of}{f' ({names})' if names else ''}")

@@ -25,6 +25,7 @@ from crosswind.report.text.format import (
     times,
     with_unit,
 )
+from crosswind.text.lists import begun
 
 OF_QUESTION = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": "It depends"}
 
@@ -38,7 +39,7 @@ def statement_sentence(answer: Answer) -> str:
     else:
         says = f"{OF_QUESTION[answer.verdict]}: "
     if case is None:
-        return f"{says}{_capital(str(answer.reason)) if answer.source else answer.reason}."
+        return f"{says}{begun(str(answer.reason)) if answer.source else answer.reason}."
     reasons = (answer.reason, case.effect.reason) if answer.verdict == "cannot tell" else ()
     why = "".join(f"; {reason}" for reason in reasons if reason)
     why = f"; what was run agrees{why}" if answer.agrees_so_far else why
@@ -52,21 +53,17 @@ def statement_sentence(answer: Answer) -> str:
         more = alone + more_text(answer.cases, of_all=is_yes_alone)
     said = f"{_measured(answer, case)}{most}"
     if answer.source:
-        return f"{says}{_capital(said)}; {needs}{why}{more}."
-    return f"{says}{said}. {_capital(needs)}{why}{more}."
+        return f"{says}{begun(said)}; {needs}{why}{more}."
+    return f"{says}{said}. {begun(needs)}{why}{more}."
 
 
 def without_ratio(answer: Answer) -> str:
-    """The places without a ratio: "Both take less than 1 µs with delay 0ms: no ratio"."""
+    """The places without a ratio: "delay 0ms: both take less than 1 µs, no ratio"."""
     return f"{'; '.join(answer.instant)}: both take less than 1 µs, no ratio"
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def decisive_case(answer: Answer) -> AnswerCase | None:
-    """The case to show: the typical one of several contradictions; else the nearest to the end of the range."""
+    """The shown case: of several contradictions the middle one, else the case nearest to the end of the range."""
     cases = [case for case in answer.cases if case.verdict == answer.verdict] or answer.cases
     ordered = sorted(cases, key=lambda case: _room(answer, case))
     typical = (len(ordered) - 1) // 2 if answer.verdict == "no" else 0

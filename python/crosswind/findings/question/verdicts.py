@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.statement import decisive_case, needed, number_text
 from crosswind.report.text.format import count
-from crosswind.text.lists import listed
+from crosswind.text.lists import begun, listed
 
 _VERBS = {
     "yes": ("holds", "hold"),
@@ -48,7 +48,7 @@ class Judged:
         ran = sum(bool(answer.cases or answer.instant) for answer in self.answers)
         word = {"depends": "Depends", "no": "Does not hold"}.get(self.verdict, "Inconclusive")
         needs = f"needed: {needed(first)} ({ran} of {len(self.answers)} choices run)"
-        return f"{word}: {asks}. {said[:1].upper()}{said[1:]}; {needs}."
+        return f"{word}: {asks}. {begun(said)}; {needs}."
 
     def _given(self, verdict: str) -> str:
         named = [f"{answer.choice} ({_measured(answer)})" for answer in self.answers if answer.verdict == verdict]

@@ -12,6 +12,7 @@ from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import count_of, exact_number, interval, number, scale_of, with_unit
 from crosswind.report.text.overall import is_speed, sentence_of_cells
 from crosswind.stats.estimate import Interval
+from crosswind.text.lists import begun
 
 MOST_COMPARED = 4
 """Maximum sentences comparing levels."""
@@ -164,4 +165,4 @@ def _conclusion(effect: StatisticComparison) -> str:
 def _metric_name(metric: Metric, statistic: str) -> str:
     title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
     name = STATISTICS[statistic].heading
-    return f"{name[:1].upper()}{name[1:]} {title}"
+    return f"{begun(name)} {title}"
