@@ -185,6 +185,7 @@ _KINDS = {
     "thresholds": "threshold",
     "checks": "check",
     "ladders": "ladder",
+    "break_evens": "break_even",
 }
 """Kinds of finding, by the argument of `record` that has what is asked for."""
 

@@ -88,14 +88,16 @@ def test_the_quick_variant_is_smaller_and_takes_less_than_a_minute(name: str) ->
     expected_ns = durations_ns(first_look(study, clock="real")[0])
     assert sum(expected_ns) < sum(cells_of(name)[item.cell.index].forecast.duration_ns for item in Plan.of(study))
     cells = checked(quick)
-    # A run in virtual time keeps one processor busy.
-    assert sum(cells[item.cell.index].forecast.virtual_ns for item in Plan.of(quick)) / 2 < 60 * SECOND_NS
+    # A run in virtual time keeps one processor busy. A forecast of a flow does not know how a change slows it.
+    slowed = any(cell.parameters.get("flows") and cell.parameters["path"].get("changes") for cell in cells)
+    limit_s = 120 if slowed else 60
+    assert sum(cells[item.cell.index].forecast.virtual_ns for item in Plan.of(quick)) / 2 < limit_s * SECOND_NS
     if cells[0].parameters["host"]["clock"] == "virtual":
         return
     # A run on the machine's clock begins with two cells a processor; where there are hundreds that mostly wait, with
     # many more. It measures what the full study does, of fewer cells, so it may take longer than in virtual time.
     side_by_side = 20 if len(expected_ns) >= 150 else 4
-    assert max(sum(expected_ns) / side_by_side, *expected_ns) < 180 * SECOND_NS
+    assert max(sum(expected_ns) / side_by_side, *expected_ns) < 300 * SECOND_NS
 
 
 def test_the_quick_start_leaves_room_for_slow_machines() -> None:
@@ -122,9 +124,9 @@ def test_every_figure_and_fit_varies_in_the_whole_study(name: str) -> None:
     cells = list(study.cells())
     for drawn in (*study.findings["figure"], *study.findings["fit"]):
         assert isinstance(drawn, DeclaredTable)
-        own = [cell for cell in cells if drawn.where.matches(cell)]
         table = drawn.table
         keys = [table.x, table.series] if isinstance(table, FigureTable) else [table.x, table.by, table.over]
+        own = [cell for cell in cells if drawn.where.matches(cell) and {*filter(None, keys)} <= cell.levels.keys()]
         for key in filter(None, keys):
             assert len({cell.levels[key] for cell in own}) > 1, (drawn, key)
     for place, names in study.named_models.items():
@@ -166,13 +168,16 @@ def test_every_question_has_cells_that_differ_in_its_factor_alone(name: str) -> 
 
 def test_transfer_time_is_the_whole_of_table_1() -> None:
     study = shipped("transfer-time")
-    assert study.factors == {
-        "part": ("5k", "15k", "64k", "256k", "1m", "20m", "20m-delay"),
-        "path.delay": ("0ms", "15ms", "50ms"),
-        "path.loss": ("0%", "2%", "5%", "8%", "10%"),
-        "path.rate": ("1.5mbit", "6mbit", "15mbit", "25mbit"),
+    of_table = ("5k", "15k", "64k", "256k", "1m", "20m", "20m-delay")
+    assert study.factors["part"] == (*of_table, "fresh", "after-losses")
+    cells = [whole for whole in checked(study) if whole.cell.part in of_table]
+    keys = ("path.delay", "path.loss", "path.rate")
+    levels = {key: {whole.cell.settings[key].text for whole in cells} for key in keys}
+    assert levels == {
+        "path.delay": {"0ms", "15ms", "50ms"},
+        "path.loss": {"0%", "2%", "5%", "8%", "10%"},
+        "path.rate": {"1.5mbit", "6mbit", "15mbit", "25mbit"},
     }
-    cells = checked(study)
     sizes = (5_000, 15_000, 64_000, 256_000, 1_000_000, 20_000_000)
     assert Counter(workload_of(cell)["size_bytes"] for cell in cells) == dict.fromkeys(sizes, 60)
     assert {(whole.cell.part, study.repetitions_of(whole.cell)) for whole in cells} == {
@@ -183,6 +188,15 @@ def test_transfer_time_is_the_whole_of_table_1() -> None:
         forward, reverse = losses(cell)
         assert forward == reverse
         assert workload_of(cell)["timeout_ns"] == 3600 * SECOND_NS
+
+
+def test_a_statement_of_table_3_is_of_hosts_that_remember_and_of_others() -> None:
+    cells = {whole.cell.index: whole for whole in cells_of("transfer-time")}
+    for statement in questions_of(shipped("transfer-time"), of_documents=True):
+        if statement["choice"]:
+            hosts = [cells[index].parameters["host"] for index in statement["cells"]]
+            kept = (True, 0) if statement["choice"].startswith("a memory") else (False, 1)
+            assert {(host["tcp_metrics"], host["tcp_recovery"]) for host in hosts} == {kept}
 
 
 def test_transfers_of_up_to_1_mb_support_an_interval_of_every_mean() -> None:
@@ -201,7 +215,13 @@ def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
         cell = whole.cell
         new = {key for key, texts in known.items() if cell.settings[key].text not in texts}
         both = {"path.rate", "workload.size"}
-        assert new == {"size": {"workload.size"}, "rate": {"path.rate"}, "path": both, "large": both}[cell.part]
+        of_size = {"workload.size"}
+        assert (
+            new
+            == {"size": of_size, "remembered-size": of_size, "rate": {"path.rate"}, "path": both, "large": both}[
+                cell.part
+            ]
+        )
         rtts_ns = {"path": {60_000_000}, "large": {10_000_000, 150_000_000}}.get(cell.part or "", {0})
         assert rtt_ns(whole) in rtts_ns
 

@@ -15,6 +15,9 @@ pub struct Effect {
     /// Share of packets that is lost, whatever the traffic.
     #[schemars(with = "f64")]
     pub loss: Probability,
+    /// Probability that a bit is wrong, by which a packet of n bytes is lost with 1-(1-rate)^(8n); `loss` is that of 1500 bytes.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bit_error_rate: f64,
     /// Rate that is not exceeded; none where it is unlimited.
     #[serde(rename = "rate_bps")]
     #[schemars(with = "Option<u64>")]
@@ -75,6 +78,7 @@ impl Effect {
         Self {
             delay: self.delay + next.delay,
             loss: self.loss.or(next.loss),
+            bit_error_rate: 1.0 - (1.0 - self.bit_error_rate) * (1.0 - next.bit_error_rate),
             rate,
             frame: Bytes(self.frame.0.max(next.frame.0)),
             loss_after_loss: self.both_lost(&next),

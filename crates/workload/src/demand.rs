@@ -3,6 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+pub const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// What a workload sends, by pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "pattern", rename_all = "lowercase")]
@@ -32,6 +37,9 @@ pub enum TrafficPattern {
         size_bytes: Option<u64>,
         /// Duration of a transfer; null where it has a size.
         duration_ns: Option<u64>,
+        /// When the first begins, after the path is up.
+        #[serde(skip_serializing_if = "is_zero")]
+        start_after_ns: u64,
         /// From client to server.
         upload: bool,
     },

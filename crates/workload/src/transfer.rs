@@ -5,10 +5,11 @@
 
 use crate::client::Client;
 use crate::client_server::ClientServer;
-use crate::demand::TrafficPattern;
+use crate::demand::{TrafficPattern, is_zero};
 use crate::exchange::{Exchange, Trace};
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
+use crate::pace::Pace;
 use crate::peer::Peers;
 use crate::probes::{self, Probes};
 use crate::served::Clocks;
@@ -76,6 +77,10 @@ pub struct Transfer {
     #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = MAX_COUNT))]
     pub count: u64,
+    /// How long after the path is up the first transfer begins: behind flows that ran before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(max = MAX_DURATION_NS), extend("default" = 0))]
+    pub start_after_ns: u64,
     /// What messages are made of, where a transport tells the two apart.
     #[serde(default)]
     pub payload: Payload,
@@ -142,6 +147,10 @@ impl WorkloadSettings for Transfer {
             let problem = "is set, and peers send no requests beside a transfer";
             return Err(SettingError::new("probe_rate_per_s", problem, "make client and server native"));
         }
+        if peers.any() && self.start_after_ns > 0 {
+            let problem = "is set, and peers begin at once";
+            return Err(SettingError::new("start_after_ns", problem, "make client and server native"));
+        }
         if peers.client.is_none() && peers.server.is_some() {
             let problem =
                 "is a peer, and the client is Crosswind's own, which needs the times of Crosswind's own server";
@@ -166,6 +175,7 @@ impl Workload for Transfer {
             connections: self.connections,
             size_bytes: self.size_bytes,
             duration_ns: self.duration_ns,
+            start_after_ns: self.start_after_ns,
             upload: self.direction == Direction::Upload,
         }
     }
@@ -198,8 +208,13 @@ impl ClientServer for Transfer {
     }
 
     async fn client(&self, client: &Client<'_>) -> Result<Vec<Exchange>, WorkloadError> {
-        let end = self.server(client.context.clock());
+        let clock = client.context.clock();
+        let end = self.server(clock);
         let mut exchanges = Vec::new();
+        if self.start_after_ns > 0 {
+            let pace = Pace::new(client.driver())?;
+            client.until_due(&pace, clock.now() + Duration::from_nanos(self.start_after_ns)).await;
+        }
         for number in client.numbers(self.count, self.connections).take_while(|_| !client.is_over()) {
             end.exchange(client, number, &mut exchanges).await?;
         }

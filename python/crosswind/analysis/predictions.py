@@ -58,10 +58,11 @@ class _Drops:
         if not entered:
             return cls(None, beyond_loss=False)
         effect = data.settings.data_direction
-        lost = effect.loss * entered
+        loss = effect.loss_of(data.settings.mtu_bytes)
+        lost = loss * entered
         # Losses that come together vary as much more as a process that remembers one packet (a Markov chain).
         memory = min(max(effect.loss_after_loss - effect.loss, 0.0) / (1 - min(effect.loss, 0.99)), 0.99)
-        spread = math.sqrt(lost * (1 - effect.loss) * (1 + memory) / (1 - memory))
+        spread = math.sqrt(lost * (1 - loss) * (1 + memory) / (1 - memory))
         return cls(dropped / entered, beyond_loss=dropped - lost > max(NOTABLE * lost, 4 * spread))
 
 

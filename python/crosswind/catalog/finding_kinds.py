@@ -8,6 +8,7 @@ from typing import Any
 
 FINDING_KINDS = (
     "threshold",
+    "break_even",
     "question",
     "ladder",
     "each_packet",

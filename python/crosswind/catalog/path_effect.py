@@ -16,13 +16,16 @@ DIRECTIONS = tuple(DIRECTION_NAMES)
 SAME_SHARE = 1e-9
 """Shares closer than this are equal, but for rounding."""
 
+_FULL_PACKET_BYTES = 1500
+
 
 @dataclass(frozen=True)
 class DirectionEffect:
     """One direction's effect.
 
     Attributes:
-        delay_ns: a packet's mean, without its time on the link or behind others. loss: per packet, a fraction.
+        delay_ns: a packet's mean, without its time on the link or behind others. loss: per packet of 1500 bytes, a
+        fraction. bit_error_rate: the part of it that depends on the size.
         loss_after_loss: among packets behind a lost one; equal to `loss` for independent losses.
         loss_memory_ns: time constant of the decay to `loss`; None for a memory in packets.
         rate_bps: None is unlimited. frame_bytes: added to each packet on the link.
@@ -45,12 +48,20 @@ class DirectionEffect:
     mtu_bytes: int | None = None
     background_bps: float = 0.0
     background_packets_per_s: float = 0.0
+    bit_error_rate: float = 0.0
     random_delay: bool = False
     reorders: bool = False
     manages_queue: bool = False
     bursts: bool = False
     changes: bool = False
     outage_ns: int = 0
+
+    def loss_of(self, packet_bytes: int) -> float:
+        """Loss of packets of a size, in IP bytes: bit errors lose large ones more often."""
+        if not self.bit_error_rate:
+            return self.loss
+        more_bits = 8 * (packet_bytes - _FULL_PACKET_BYTES)
+        return 1 - (1 - self.loss) * (1 - self.bit_error_rate) ** more_bits
 
     @property
     def free_bps(self) -> float | None:

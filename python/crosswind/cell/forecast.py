@@ -73,6 +73,7 @@ class Traffic:
     rate_per_s: float | None = None
     size_bytes: int | None = None
     duration_ns: int | None = None
+    start_after_ns: int = 0
     upload: bool = False
     messages: int = 0
     streams: int = 1
@@ -234,7 +235,7 @@ def forecast(demand: Demand, cell: Mapping[str, Any]) -> Forecast:
     rivals = [sum(flow.pattern == "transfers" and flow.upload == up for flow in demand.flows) for up in (True, False)]
     carried_ns *= 1 + rivals[data] if traffic.size_bytes and traffic.pattern == "transfers" else 1
     wall_ns = trips * rtt_ns + waits_ns + max(carried_ns, needs.paced_ns)
-    wall_ns += _held_up_ns(max(there.outage_ns, back.outage_ns), needs, timeout_ns)
+    wall_ns += traffic.start_after_ns + _held_up_ns(max(there.outage_ns, back.outage_ns), needs, timeout_ns)
 
     loss = min(MOST_LOSS, (there.loss + back.loss) / 2)
     late_acks = needs.messages if needs.paced_ns * needs.lanes > DELAYED_ACK_NS * needs.messages else 0

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from crosswind.models.model import Model, known, of_sized_transfers, other_control, too_lossy, window_of
+from crosswind.models.model import Model, known, of_sized_transfers, other_control, remembered, too_lossy, window_of
 from crosswind.models.numbers import Numbers, reals, require, single
 from crosswind.models.pftk import backoff, pftk_goodput, timeout_share
 from crosswind.models.situation import Situation
@@ -93,7 +93,7 @@ def _violated(cell: Situation) -> list[str]:
     broken += other_control(cell, "Reno")
     if cell.sack and cell.loss > 0:
         broken.append("the model has no selective ACKs: it counts more timeouts than there are")
-    return broken + too_lossy(cell, 0.05, "the 5 % up to which its PFTK was mostly checked")
+    return broken + remembered(cell) + too_lossy(cell, 0.05, "the 5 % up to which its PFTK was mostly checked")
 
 
 MODEL = Model(

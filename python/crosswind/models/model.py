@@ -96,6 +96,25 @@ def too_lossy(cell: Situation, most: float, why: str) -> list[str]:
     return [] if cell.loss <= most else [f"{100 * cell.loss:.3g} % of loss is above {why}"]
 
 
+def other_recovery(cell: Situation) -> list[str]:
+    """The assumptions of a modern TCP's transfer, the first of its host, that a cell breaks."""
+    if cell.loss == 0:
+        return []
+    return [
+        *([] if cell.rack else ["losses are found without RACK (tcp_recovery), and the model has it"]),
+        *remembered(cell),
+    ]
+
+
+def remembered(cell: Situation) -> list[str]:
+    """The assumption broken by a memory of earlier connections, if so."""
+    if not cell.remembers:
+        return []
+    return [
+        "a lossy transfer shortens the next one's slow start (tcp_metrics), and the model takes each to be the first"
+    ]
+
+
 def known(number: float | None) -> float:
     """A number required by the formula. Raises: ValueError if unknown: only round trips may be unknown."""
     if number is None:

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from crosswind.models.model import MOST_PACKETS, Model, SimulatedMean, known, of_sized_transfers
+from crosswind.models.model import MOST_PACKETS, Model, SimulatedMean, known, of_sized_transfers, other_recovery
 from crosswind.models.situation import Situation
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _violated(cell: Situation) -> list[str]:
         broken.append(f"the simulation has Reno and CUBIC, not {cell.congestion_control}: Reno is used instead")
     if not cell.sack:
         broken.append("the simulation has selective ACKs")
-    return broken
+    return broken + other_recovery(cell)
 
 
 MODEL = Model(

@@ -39,6 +39,8 @@ class Situation:
         background: whether there is background traffic.
         mss_bytes: a full segment's payload. packet_bytes: its size on the link.
         window_segments: the smallest fixed window or buffer, None if all are autotuned.
+        rack: whether TCP detects losses by time (RFC 8985). remembers: whether connections begin with a threshold that
+        lossy ones before them left.
         notes: on values other than the cell's own.
     """
 
@@ -47,6 +49,8 @@ class Situation:
     congestion_control: str
     sack: bool
     tail_loss_probe: bool
+    rack: bool
+    remembers: bool
     loss: float
     loss_back: float
     rtt_s: float | None
@@ -115,8 +119,10 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
         congestion_control=host["congestion_control"],
         sack=host["sack"],
         tail_loss_probe=host["tail_loss_probe"] and host["sack"],
-        loss=data.loss,
-        loss_back=back.loss,
+        rack=host.get("tcp_recovery") is None or host["tcp_recovery"] % 2 == 1,
+        remembers=bool(host.get("tcp_metrics")) and data.loss > 0 and (workload.get("count") or 1) > 1,
+        loss=data.loss_of(mtu),
+        loss_back=back.loss_of(mtu - mss),
         rtt_s=rtt_s,
         rate_bps=data.rate_bps,
         rate_back_bps=back.rate_bps,

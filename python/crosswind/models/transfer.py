@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crosswind.models.cubic import C as CUBIC_C
-from crosswind.models.model import Model, known, of_sized_transfers, window_of
+from crosswind.models.model import Model, known, of_sized_transfers, other_recovery, window_of
 from crosswind.models.numbers import Array, require
 from crosswind.models.pftk import backoff
 from crosswind.models.simulation.congestion import CUBIC_FIRST, hystart_window
@@ -331,7 +331,7 @@ def _violated(cell: Situation) -> list[str]:
         broken.append("fitted up to a round trip of 100 ms")
     if not 5_000 <= (cell.size_bytes or 0) <= 20_000_000:
         broken.append("fitted from 5 kB to 20 MB")
-    return broken + _violated_by_queue(cell)
+    return broken + other_recovery(cell) + _violated_by_queue(cell)
 
 
 def _violated_by_queue(cell: Situation) -> list[str]:

@@ -20,7 +20,7 @@ def cell(loss: float, size: int = 64_000, *, rtt_ms: int = 100, rate: int | None
     direction = {"delay_ns": rtt_ms * 500_000, "loss": loss, "rate_bps": rate}
     return situation({
         "path": {"forward": direction, "reverse": direction},
-        "host": {"profile": "freebsd-8"} | host,
+        "host": {"profile": "freebsd-8", "tcp_recovery": 1} | host,
         "workload": {"kind": "transfer", "transport": "tcp", "size_bytes": size},
     })  # fmt: skip
 

@@ -24,8 +24,7 @@ impl HostConfig {
     /// Sets the namespace's sysctls. Call inside the namespace, before any device is made.
     pub(crate) fn apply_sysctls(&self) -> Result<()> {
         self.check_kernel()?;
-        // One connection's metrics must not leak into the next.
-        sysctl::set("net.ipv4.tcp_no_metrics_save", "1")?;
+        self.apply_tcp_metrics()?;
         for name in ["accept_ra", "accept_dad", "autoconf", "router_solicitations"] {
             sysctl::set(&format!("net.ipv6.conf.default.{name}"), "0")?;
         }
@@ -60,6 +59,16 @@ impl HostConfig {
             if let Some(sizes) = sizes {
                 sysctl::set(name, sizes)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Linux keeps a threshold only if both are 0, and by default the second is 1.
+    fn apply_tcp_metrics(&self) -> Result<()> {
+        let keeps = self.tcp_metrics == Some(true);
+        sysctl::set("net.ipv4.tcp_no_metrics_save", if keeps { "0" } else { "1" })?;
+        if keeps {
+            sysctl::set("net.ipv4.tcp_no_ssthresh_metrics_save", "0")?;
         }
         Ok(())
     }
@@ -120,7 +129,7 @@ impl HostConfig {
 }
 
 /// Settings with an effect on TCP and UDP. They are recorded with every cell, whether or not the cell set them.
-const RECORDED: [&str; 24] = [
+const RECORDED: [&str; 25] = [
     "net.core.rmem_default",
     "net.core.rmem_max",
     "net.core.wmem_default",
@@ -133,6 +142,7 @@ const RECORDED: [&str; 24] = [
     "net.ipv4.tcp_keepalive_probes",
     "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.ipv4.tcp_notsent_lowat",
     "net.ipv4.tcp_recovery",
     "net.ipv4.tcp_reordering",

@@ -78,6 +78,9 @@ pub struct HostConfig {
     /// How TCP detects losses, a sum of 1 (RACK), 2 (its window for reordering stays at a quarter of the round trip) and 4 (it does not count packets) (`net.ipv4.tcp_recovery`).
     #[schemars(range(max = 7))]
     pub tcp_recovery: Option<u32>,
+    /// Whether TCP begins with what earlier connections of this repetition learned about the other host: its slow-start threshold and round trip (`net.ipv4.tcp_no_metrics_save`, `net.ipv4.tcp_no_ssthresh_metrics_save`).
+    #[schemars(extend("default_help" = "as the profile has it, else false"))]
+    pub tcp_metrics: Option<bool>,
     /// After how long without a packet from the other end QUIC ends a connection (RFC 9000, section 10.1); 0 is never.
     #[schemars(range(min = 0, max = 86_400_000_000_000_u64), extend("set_by_programs" = "the idle timeout of its connections", "default_help" = "0"))]
     pub quic_idle_timeout_ns: Option<u64>,

@@ -40,7 +40,7 @@ impl HostProfile {
             Self::Linux => ("linux", "The kernel's defaults, with congestion control cubic."),
             Self::FreeBsd8 => (
                 "freebsd-8",
-                "FreeBSD 8.2, as closely as Linux can match it: reno, initial window 3, 64 kB window, minimum RTO 230 ms.",
+                "FreeBSD 8.2, as closely as Linux can match it: reno, initial window 3, 64 kB window, minimum RTO 230 ms, no RACK, and a memory of the other host's slow-start threshold.",
             ),
         };
         HostProfileDescription { name, help, values: self.values().written() }
@@ -70,7 +70,7 @@ impl HostProfile {
             // FreeBSD 8.2 by its sources: NewReno, initial window of RFC 3390, 64 kB socket buffers, SACK, no tail loss
             // probe. A window without scaling is 65535 bytes at most, whatever the kernel's buffers (RFC 9293); its
             // timeout is max(RTT estimate, 30 ms) + 200 ms of slop; Linux (RTT + minimum) meets that with 230 ms on a
-            // short path.
+            // short path. Its hostcache keeps a host's ssthresh for later connections, and it has no RACK.
             Self::FreeBsd8 => HostConfig {
                 congestion_control: Some("reno".into()),
                 nodelay: Some(true),
@@ -80,6 +80,8 @@ impl HostProfile {
                 initial_window: Some(3),
                 window_scaling: Some(false),
                 min_rto_ns: Some(230_000_000),
+                tcp_recovery: Some(0),
+                tcp_metrics: Some(true),
                 ..HostConfig::default()
             },
         }

@@ -147,8 +147,13 @@ impl ElementSettings for LossSettings {
             Model::Outages(outages) => Some(outages.memory()),
             _ => None,
         };
+        let bit_error_rate = match &model {
+            Model::BitErrors(rate) => rate.as_fraction(),
+            _ => 0.0,
+        };
         // Of certain packets, a share says nothing.
-        Effect { loss, loss_after_loss, loss_memory, changes: matches!(model, Model::Indexes(_)), ..Effect::default() }
+        let changes = matches!(model, Model::Indexes(_));
+        Effect { loss, bit_error_rate, loss_after_loss, loss_memory, changes, ..Effect::default() }
     }
 
     fn is_random(&self) -> bool {

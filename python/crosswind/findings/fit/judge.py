@@ -61,6 +61,8 @@ def _fit(asked: AskedFit, data: Sequence[CellData], level: float) -> Fit:
     losses = losses_of(asked.x, fitted_to)
     rows = []
     for name, cells in _grouped(fitted_to, asked.by).items():
+        if len({losses[cell.cell] for cell in cells}) < 2:
+            continue  # One place has no curve.
         curves = [
             fit_curve(over, members, asked.metric, losses, level=level)
             for over, members in _grouped(cells, asked.over).items()

@@ -357,7 +357,9 @@ def _in_common(answer: Answer, group: Sequence[AnswerCase]) -> str:
     """The levels that some cases alone have, as "loss 5% or 10%, quic"; empty if no levels tell them from the rest."""
     named = [_levels_of(answer, case) for case in answer.cases]
     own = [_levels_of(answer, case) for case in group]
-    values = {key: list(dict.fromkeys(levels[key] for levels in own)) for key in own[0]}
+    # Parts may have factors of their own.
+    shared = [key for key in own[0] if all(key in levels for levels in named)]
+    values = {key: list(dict.fromkeys(levels[key] for levels in own)) for key in shared}
     if sum(all(levels[key] in values[key] for key in values) for levels in named) != len(group):
         return ""
     telling = {key: texts for key, texts in values.items() if len(texts) < len({levels[key] for levels in named})}
