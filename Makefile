@@ -222,7 +222,7 @@ pages: $(DEV)/.locked
 	PYTHONPATH=python:tests $(DEV)/bin/python -m pages $(ONLY)
 
 # docs/documents.md: three minutes of runs in virtual time.
-DOCUMENTS = thesis message-size transfer-time queue-size transfer-time-held-out websocket-or-http latency-by-link http-or-https mathis
+DOCUMENTS = thesis message-size transfer-time queue-size transfer-time-held-out websocket-or-http latency-by-link http-or-https mathis distance packet-size
 documents: $(DEV)/.locked $(CELL)
 	runs=$$(mktemp -d) && trap 'rm -r "$$runs"' EXIT && export PYTHONPATH=python:tests && \
 	for study in $(DOCUMENTS); do \

@@ -124,6 +124,8 @@ def shown(error: Error, study: Study, answers: Sequence[Mapping[str, Any]]) -> s
         (note,) = [note for note in study.notes if error.says in note]
         return next(sentence for sentence in re.split(r"(?<=[.)]) (?=[A-Z])", note) if error.says in sentence)
     answer, *_ = [answer for answer in answers if error.says in answer["asks"]]
+    if answer["joint"]:
+        return str(answer["joint"]).partition(f"{answer['asks'].rstrip('.')}. ")[2]
     return _evidence(answer) if answer["source"] else str(answer["sentence"])
 
 

@@ -255,7 +255,7 @@ def test_latency_by_link_compares_transports() -> None:
     design, _ = over_network(load_study("latency-by-link"), SERVER)
     assert set(design.factors) == {"part", "workload.transport", "workload.connection"}
     assert sum(not question["source"] for question in presentation(design)["asked"]["question"]) == 4
-    assert len(design) == 25
+    assert len(design) == 26
 
 
 def test_nothing_of_the_emulated_path_is_left_in_any_built_in_study() -> None:

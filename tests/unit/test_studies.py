@@ -97,7 +97,7 @@ def test_the_quick_variant_is_smaller_and_takes_less_than_a_minute(name: str) ->
     # A run on the machine's clock begins with two cells a processor; where there are hundreds that mostly wait, with
     # many more. It measures what the full study does, of fewer cells, so it may take longer than in virtual time.
     side_by_side = 20 if len(expected_ns) >= 150 else 4
-    assert max(sum(expected_ns) / side_by_side, *expected_ns) < 300 * SECOND_NS
+    assert max(sum(expected_ns) / side_by_side, *expected_ns) < 420 * SECOND_NS
 
 
 def test_the_quick_start_leaves_room_for_slow_machines() -> None:
@@ -261,7 +261,7 @@ def test_latency_by_link_has_new_and_kept_connections() -> None:
     cells = cells_of("latency-by-link")
     kept = Counter((cell.cell.part, workload_of(cell)["connection"]) for cell in cells)
     assert kept == {
-        ("connections", "new"): 36, ("connections", "kept"): 36, ("lossy", "kept"): 2, ("resumed", "new"): 16,
+        ("connections", "new"): 36, ("connections", "kept"): 36, ("two-writes", "new"): 4, ("lossy", "kept"): 2, ("resumed", "new"): 16,
         ("early-data", "new"): 12,
     }  # fmt: skip
     assert {cell.parameters["path"]["family"] for cell in cells} == {"ipv6"}
@@ -415,8 +415,9 @@ def test_mathis_impairs_the_forward_direction_only() -> None:
     assert {losses(cell) for cell in tests} == {(0.0, 0.0), (0.1, 0.0)}
     assert {losses(cell)[1] for cell in sweep} == {0}
     assert (min(losses(cell)[0] for cell in sweep), max(losses(cell)[0] for cell in sweep)) == (0.0001, 0.2)
-    assert published("mathis", "path.forward.loss") == {("0%",): 94, ("10%",): 2.88}
-    figure = published_in(shipped("mathis"))[0]
+    own = [figure for figure in published_in(shipped("mathis")) if figure.levels["part"] == "tests"]
+    assert {figure.levels["path.forward.loss"]: figure.mean for figure in own} == {"0%": 94, "10%": 2.88}
+    figure = own[0]
     assert sum(figure.where.matches(cell.cell) for cell in whole) == 3
     assert (figure.mean, figure.unit) == (94, "Mbit/s")
 

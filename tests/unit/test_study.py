@@ -124,8 +124,8 @@ def test_the_digest_covers_what_is_measured_and_nothing_else() -> None:
 def test_the_digests_of_stored_runs_stay() -> None:
     # Written down in run directories: `--resume` with a study compares them.
     assert [load_study(name).digest()[:16] for name in ("latency-by-link", "mathis", "quickstart")] == [
-        "e403f07420e8f7d9",
-        "4f071e56c0058209",
+        "2edb79ad98b7f2f6",
+        "26bd82f3d59b46bc",
         "0c3525ffd6ae4eb8",
     ]
 

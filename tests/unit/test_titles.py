@@ -71,7 +71,8 @@ def test_no_built_in_title_has_a_placeholder_left(name: str) -> None:
 
 def test_titles_of_built_in_studies_are_those_of_what_is_run() -> None:
     assert load_study("latency-by-link").title.endswith("over links of 0, 1.5, 5 and 15 ms each way")
-    assert load_study("latency-by-link").quick().title.endswith("over links of 0, 1.5 and 15 ms each way")
+    fewer = load_study("latency-by-link").with_overrides({"path.delay": ["0ms", "1.5ms", "15ms"]})
+    assert fewer.title.endswith("over links of 0, 1.5 and 15 ms each way")
     study = load_study("websocket-or-http")
     assert study.title == "WebSocket or HTTP: messages of 1 B to 10 MB on several networks"
     assert study.quick().title == "WebSocket or HTTP: messages of 1 B, 10 kB and 10 MB on several networks"

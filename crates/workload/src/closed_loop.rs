@@ -31,6 +31,8 @@ struct ClosedLoop<'a> {
     connection: Reuse,
     /// Whether a connection's messages share one stream.
     one_stream: bool,
+    /// How many writes hand a message over.
+    writes: u32,
     /// Whether it is the only client.
     alone: bool,
     bound: Bound,
@@ -46,6 +48,7 @@ pub async fn run(
     client: &Client<'_>,
     connection: Reuse,
     stream: Reuse,
+    writes: u32,
     alone: bool,
     numbers: impl Iterator<Item = u64>,
 ) -> Vec<Exchange> {
@@ -53,6 +56,7 @@ pub async fn run(
         client,
         connection,
         one_stream: !client.stream_per_message() && stream == Reuse::Kept,
+        writes,
         alone,
         bound: Bound::new(client.driver()),
         kept: None,
@@ -138,10 +142,14 @@ impl ClosedLoop<'_> {
     /// Sends the message and receives its reply; says how long the reply is, and where both end.
     async fn send_and_receive(&mut self, open: &mut Kept) -> Result<(usize, Positions), TransportError> {
         let (client, message, reply) = (self.client, self.message.as_slice(), self.reply.as_mut_slice());
+        let writes = self.writes as usize;
         let exchanging = async {
             if let Some(stream) = &mut open.stream {
                 let length = if client.features().datagram {
                     exchange_datagrams(client, stream, message, reply).await?
+                } else if writes > 1 {
+                    send_in_parts(stream, message, writes).await?;
+                    stream.receiver.receive(reply).await?
                 } else {
                     exchange(stream, message, reply).await?
                 };
@@ -155,6 +163,17 @@ impl ClosedLoop<'_> {
         };
         client.until_over("cannot exchange", self.bound.within(client.timeout(), "cannot exchange", exchanging)).await
     }
+}
+
+/// Sends a message in so many writes of the same size; the last one takes what is left.
+async fn send_in_parts(stream: &mut Stream, message: &[u8], writes: usize) -> Result<(), TransportError> {
+    let part = message.len() / writes;
+    stream.sender.send(&message[..part]).await?;
+    for number in 1..writes {
+        let end = if number + 1 == writes { message.len() } else { (number + 1) * part };
+        stream.sender.send_some(&message[number * part..end]).await?;
+    }
+    Ok(())
 }
 
 /// Sends a datagram and receives its answer. Late answers to earlier datagrams are passed over; everything has to

@@ -15,12 +15,13 @@ use crate::workload::{
 use crate::{WorkloadError, open_loop};
 use crosswind_host::Clock;
 use crosswind_settings::SettingError;
-use crosswind_transport::{Payload, Resumption, Streams, TransportRef, all};
+use crosswind_transport::{Carrier, Features, Payload, Resumption, Streams, TransportRef, all};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Largest message: both ends hold it in memory.
 const MAX_SIZE: u64 = 1 << 30;
+const MAX_WRITES: u32 = 1000;
 const MIN_RATE: f64 = 0.001;
 const MAX_RATE: f64 = 1e7;
 
@@ -35,6 +36,11 @@ pub struct Echo {
     #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = MAX_SIZE))]
     pub size_bytes: u64,
+    /// How many writes hand a message over to the kernel, in a closed loop over tcp or tls: behind the first, Nagle's algorithm waits where
+    /// `nodelay` is false.
+    #[serde(default = "small::<1>", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = MAX_WRITES))]
+    pub writes: u32,
     /// Messages over all connections.
     #[serde(default = "number::<100>")]
     #[schemars(range(min = 1, max = MAX_COUNT))]
@@ -72,6 +78,16 @@ pub struct Echo {
     #[serde(default)]
     #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
     pub timeout_ns: Option<u64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+const fn is_one(value: &u32) -> bool {
+    *value == 1
+}
+
+/// Whether a message is the bytes that a client writes, without frames around them.
+fn is_bytes(features: &Features) -> bool {
+    features.carrier == Carrier::Tcp && !features.http && !features.text && !features.datagram
 }
 
 /// When the next message is sent.
@@ -119,6 +135,7 @@ impl WorkloadSettings for Echo {
             let problem = format!("is new, and {} has no streams to choose", self.transport);
             return Err(SettingError::new("stream", problem, format!("transports that have: {}", able.join(", "))));
         }
+        self.check_writes()?;
         match (self.mode, self.rate_per_s) {
             (Mode::Open, _) if self.direction != Direction::Echo => Err(SettingError::new(
                 "direction",
@@ -138,6 +155,32 @@ impl WorkloadSettings for Echo {
             )),
             _ => Ok(()),
         }
+    }
+}
+
+impl Echo {
+    fn check_writes(&self) -> Result<(), SettingError> {
+        if self.writes == 1 {
+            return Ok(());
+        }
+        let refuse = |problem: String, hint: &str| Err(SettingError::new("writes", problem, hint));
+        if !is_bytes(&self.transport.features()) {
+            let able: Vec<_> = all().filter(|it| is_bytes(&it.features())).map(|it| it.name()).collect();
+            return refuse(
+                format!("is set, and {} frames its messages", self.transport),
+                &format!("transports that do not: {}", able.join(", ")),
+            );
+        }
+        if self.mode == Mode::Open {
+            return refuse("is set in an open loop".to_owned(), "use a closed loop");
+        }
+        if u64::from(self.writes) > self.size_bytes {
+            return refuse(
+                format!("is {}, and a message has {} bytes", self.writes, self.size_bytes),
+                "make it larger",
+            );
+        }
+        Ok(())
     }
 }
 
@@ -197,7 +240,7 @@ impl ClientServer for Echo {
         let numbers = client.numbers(self.messages, self.connections);
         let alone = self.connections == 1;
         match self.rate_per_s {
-            None => Ok(closed_loop::run(client, self.connection, self.stream, alone, numbers).await),
+            None => Ok(closed_loop::run(client, self.connection, self.stream, self.writes, alone, numbers).await),
             Some(rate_per_s) => open_loop::run_client(client, rate_per_s, alone, numbers).await,
         }
     }

@@ -367,7 +367,7 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     about them. Never later than one timeout after every exchange (and its connection, if each has a new one) has timed
     out; beyond an hour only for a study asking for it, and then at twice the forecast. Messages at a rate have this
     timeout on changing paths: forecasts omit outages. On other paths a connection and then an exchange may time out,
-    within an hour. A program has a minute beyond its timeout. Peers have a minute more each.
+    within an hour. A program has a minute beyond its timeout. Peers have a minute more each. A day at most.
     """
     traffic, timeout_ns = demand.traffic, demand.timeout_ns
     if traffic.pattern == "unknown":
@@ -383,7 +383,7 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
         generous_ns = min(generous_ns, waits * timeout_ns) + timeout_ns
     elif timeout_ns is not None:
         generous_ns = max(generous_ns, min(costs.duration_ns + 2 * timeout_ns, HOUR_NS))
-    return max(generous_ns, MINUTE_NS) + peers * MINUTE_NS
+    return min(max(generous_ns, MINUTE_NS) + peers * MINUTE_NS, 24 * HOUR_NS)
 
 
 def packed_s(runs: Sequence[tuple[Forecast, int]], processors: int, *, virtual: bool = False) -> float:

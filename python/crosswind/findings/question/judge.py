@@ -26,6 +26,7 @@ from crosswind.decisions.statement import OF_CELLS, OF_NEIGHBOURS, PLAIN, Scale,
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.sentence import answer_sentence
+from crosswind.findings.question.verdicts import with_joint
 from crosswind.report.text.effects import named_level
 from crosswind.stats.chance import share_limit
 from crosswind.stats.design import share_shortage
@@ -48,7 +49,7 @@ def answers_of(context: Context) -> list[Answer]:
         rulings |= dict(
             zip(places, judge([[case.number for case in cases[at].judged] for at in places], family), strict=True)
         )
-    return [_answer(question, cases[at], rulings[at], context.data) for at, question in enumerate(asked)]
+    return with_joint([_answer(question, cases[at], rulings[at], context.data) for at, question in enumerate(asked)])
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,9 @@ class Answer(ResultModel):
     `bound` is its number, for a ratio the part above 1. A question is answered case by case; a statement is a yes if
     every case supports it, and a no if one contradicts it. `sentence`: the answer in words. `figure`: title of its
     figure, if the study names one. `reason`: why there are no cases, or declared levels missing from the run, as the
-    reason for no verdict. `choice`: one that the document leaves open, and the verdict's; `why_open`: the reason.
-    `instant`: the places without a ratio, where both sides take less than 1 µs.
+    reason for no verdict. `choice`: one that the document leaves open, and the verdict's; `why_open`: the reason;
+    `joint`: the verdict over all of them, with what was measured. `instant`: the places without a ratio, where both
+    sides take less than 1 µs.
     """
 
     asks: str
@@ -104,6 +105,7 @@ class Answer(ResultModel):
     note: str | None
     choice: str = Field(default="")
     why_open: str = Field(default="")
+    joint: str = Field(default="")
     instant: list[str] = Field(default=[])
 
     @property

@@ -15,7 +15,7 @@ from crosswind.findings.question.statement import (
     needed,
     number_text,
 )
-from crosswind.findings.question.verdicts import lines, statements_of, tally_of
+from crosswind.findings.question.verdicts import DEPENDS, lines, statements_of, tally_of
 from crosswind.findings.question.words import effect_text, value_text, what_of
 from crosswind.report.page import Chart, Panels, Section, SectionPlace, Sentence, Tone
 from crosswind.report.showing import Showing, verdict_row
@@ -185,7 +185,8 @@ def _banners(result: Result) -> Iterator[Sentence]:
         return
     yield Sentence(tally_of(statements))
     said = list(lines(statements))
-    yield from (Sentence(line, shown=Shown.TERMINAL) for line in said[:_MOST_FAILING])
+    for line in said[:_MOST_FAILING]:
+        yield Sentence(line) if line.startswith(DEPENDS) else Sentence(line, shown=Shown.TERMINAL)
     if len(said) > _MOST_FAILING:
         more = count_of(len(said) - _MOST_FAILING, "more statement")
         does = "does" if len(said) - _MOST_FAILING == 1 else "do"

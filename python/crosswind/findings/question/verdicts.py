@@ -46,7 +46,7 @@ class Judged:
             return f"Does not hold: {asks}. Measured: {_measured(first)}; needed: {needed(first)}."
         said = "; ".join(filter(None, (self._given(verdict) for verdict in _SAID)))
         ran = sum(bool(answer.cases or answer.instant) for answer in self.answers)
-        word = {"depends": "Depends", "no": "Does not hold"}.get(self.verdict, "Inconclusive")
+        word = _WORDS[self.verdict]
         needs = f"needed: {needed(first)} ({ran} of {len(self.answers)} choices run)"
         return f"{word}: {asks}. {begun(said)}; {needs}."
 
@@ -55,6 +55,9 @@ class Judged:
         return f"{_SAID[verdict]} {listed(named)}" if named else ""
 
 
+DEPENDS = "Depends"
+_WORDS = {"yes": "Holds", "no": "Does not hold", "depends": DEPENDS, "cannot tell": "Inconclusive"}
+"""Verdicts over all choices."""
 _SAID = {"yes": "holds with", "no": "not with", "cannot tell": "inconclusive with"}
 """Verdicts before choices."""
 
@@ -66,6 +69,20 @@ def statements_of(answers: Iterable[Answer]) -> list[Judged]:
         if answer.source:
             groups.setdefault((answer.source, answer.asks), []).append(answer)
     return [Judged(group) for group in groups.values()]
+
+
+def with_joint(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers, those on a statement with choices with the verdict over all of them."""
+    joint = {
+        id(answer): statement
+        for statement in statements_of(answers)
+        if len(statement.answers) > 1
+        for answer in statement.answers
+    }
+    return [
+        answer.model_copy(update={"joint": statement.line}) if (statement := joint.get(id(answer))) else answer
+        for answer in answers
+    ]
 
 
 def lines(statements: Sequence[Judged]) -> Iterator[str]:
