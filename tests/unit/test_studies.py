@@ -261,7 +261,8 @@ def test_latency_by_link_has_new_and_kept_connections() -> None:
     cells = cells_of("latency-by-link")
     kept = Counter((cell.cell.part, workload_of(cell)["connection"]) for cell in cells)
     assert kept == {
-        ("connections", "new"): 36, ("connections", "kept"): 36, ("two-writes", "new"): 4, ("lossy", "kept"): 2, ("resumed", "new"): 16,
+        ("connections", "new"): 36, ("connections", "kept"): 36, ("two-writes", "new"): 4, ("lossy", "kept"): 2,
+        ("resumed", "new"): 16,
         ("early-data", "new"): 12,
     }  # fmt: skip
     assert {cell.parameters["path"]["family"] for cell in cells} == {"ipv6"}

@@ -64,3 +64,36 @@ def test_a_receiver_that_waits_for_blocks_gets_the_same_packets(
     # Who waits reads the kernel's clock less often, 1 ns each.
     apart_ns = packets[0]["in_ns"].cast(pl.Int64) - packets[1]["in_ns"].cast(pl.Int64)
     assert apart_ns.abs().max() <= 1000
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+def test_a_connection_begins_with_the_threshold_that_the_one_before_left(cells: VirtualCells, remembers: bool) -> None:
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 70 * SEGMENT_BYTES, "count": 2}
+    host = {"congestion_control": "reno", "initial_window": 10, "tcp_metrics": remembers}
+    # Of the first connection the SYN, its ACK and nine segments pass, and the tenth is lost.
+    forward = {**PATH["forward"], "lose": [11]}
+    ran = cells.run(workload, host=host, forward=forward, reverse=PATH["reverse"])
+    assert ran.result["readback"]["client"]["sysctl"]["net.ipv4.tcp_no_metrics_save"] == str(int(not remembers))
+    second_ns = ran.samples()["sent_ns"].max()
+    data = ran.packets("forward").filter((pl.col("payload_bytes") > 0) & (pl.col("in_ns") >= second_ns))
+    number = (pl.col("in_ns") - pl.col("in_ns").min()) // ROUND_TRIP_NS
+    sent = data.group_by(number.alias("round")).agg(pl.col("payload_bytes").sum()).sort("round")["payload_bytes"]
+    segments = [bytes_ // SEGMENT_BYTES for bytes_ in sent.to_list()]
+    # Slow start doubles; above a threshold of ten segments the window grows by one in a round trip.
+    assert segments == ([10, 11, 12, 13, 14, 10] if remembers else [10, 20, 40])
+
+
+@pytest.mark.parametrize(("nodelay", "writes", "round_trips"), [(True, 3, 1), (False, 1, 1), (False, 3, 2)])
+def test_nagle_holds_later_writes_until_the_first_is_acknowledged(
+    cells: VirtualCells, nodelay: bool, writes: int, round_trips: int
+) -> None:
+    workload = {"kind": "echo", "transport": "tcp", "size_bytes": 100, "messages": 1, "writes": writes}
+    ran = cells.run(workload, host={"nodelay": nodelay}, **PATH)
+    (took_ns,) = ran.samples().select(pl.col("received_ns") - pl.col("sent_ns")).to_series()
+    assert 0 <= took_ns - round_trips * ROUND_TRIP_NS <= ADDED_NS
+
+
+def test_a_transfer_begins_when_it_is_told_to(cells: VirtualCells) -> None:
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 1000, "start_after_ns": ms(1500)}
+    (sent_ns,) = cells.run(workload, **PATH).samples()["sent_ns"].to_list()
+    assert ms(1500) + ROUND_TRIP_NS <= sent_ns <= ms(1500) + ROUND_TRIP_NS + ADDED_NS

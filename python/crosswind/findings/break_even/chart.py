@@ -35,7 +35,7 @@ def ratio_chart(made: BreakEven) -> tuple[Specification, tuple[str, ...]]:
     colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(series)}
     base = alt.Chart(inline(points)).encode(color=colour_of("series", colours, shown=series))
     x = Along.of(f"{made.x_title}, {made.x_unit}", log=False, zero=False, nice=False, padding=12).x("x")
-    y = Along.of(f"{made.other} / {made.reference}", log=True, nice=True, zero=False)
+    y = Along.of(f"{made.other} / {made.reference}", log=True, nice=False, zero=False, padding=12)
     equal = alt.Chart(inline([_Line(1.0)])).mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=1.5)
     layers = [
         equal.encode(y=y.y("y")),
