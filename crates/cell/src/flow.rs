@@ -139,6 +139,11 @@ impl Flow {
         let round_trip = path.round_trip + Duration::from_nanos(2 * access_delay_ns);
         let path = PathFacts { round_trip, ..*path };
         let workload = WorkloadConfig::read(&workload, &path).map_err(|error| error.within("workload"))?;
+        if workload.setting("start_after_ns").and_then(Value::as_u64).unwrap_or_default() > 0 {
+            let error =
+                SettingError::new("start_after_ns", "is set in a flow, which has a start", "set start in its place");
+            return Err(error.within("workload"));
+        }
         if workload.runs_programs() && keys.congestion_control.is_some() {
             let hint = "host.congestion_control is that of all programs; some have an option of their own (iperf3 -C)";
             let problem = "is set, and a flow of programs has that of the hosts";

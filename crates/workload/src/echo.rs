@@ -176,7 +176,7 @@ impl Echo {
         }
         if u64::from(self.writes) > self.size_bytes {
             return refuse(
-                format!("is {}, and a message has {} bytes", self.writes, self.size_bytes),
+                format!("is {}, more than the bytes of a message ({})", self.writes, self.size_bytes),
                 "make it larger",
             );
         }

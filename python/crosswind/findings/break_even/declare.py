@@ -19,7 +19,7 @@ from crosswind.findings.declared import (
 )
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import Declaration, Reading
-from crosswind.study.tables import TomlTable, TomlValue, WhereTable
+from crosswind.study.tables import OrShare, TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.text.units import shown
 
@@ -29,7 +29,7 @@ class BreakEvenTable(TomlTable):
 
     asks: str = Field(description="the question, as one sentence that ends with ?")
     metric: str = Field(description="what is compared, as of a question; its ratio has to exist")
-    statistic: str = Field(default="mean", description="what is compared of it")
+    statistic: OrShare = Field(default="mean", description="what is compared of it")
     factor: str = Field(description="dotted key of the factor whose two levels are compared, or part")
     compare: list[TomlValue] = Field(description="the two levels: the reference first")
     over: str = Field(description="dotted key of the factor along which they are compared: its levels are numbers")
@@ -85,7 +85,8 @@ def _break_even(table: BreakEvenTable, place: Location, reading: Reading) -> Bre
     check_fixed(table.factor, where, place)
     check_fixed(table.over, where, place)
     if len(table.compare) != 2:
-        message = f"compare has {len(table.compare)} levels, and a break-even takes two"
+        have = "1 level" if len(table.compare) == 1 else f"{len(table.compare)} levels"
+        message = f"compare has {have}, and a break-even takes two"
         raise FindingError((*place, "compare"), message, "the reference first")
     reference, other = (
         level_of(table.factor, level, (*place, "compare", at), reading.parts) for at, level in enumerate(table.compare)
@@ -103,12 +104,24 @@ def _check(declared: BreakEvenDeclaration, cells: Callable[[], Sequence[Cell]]) 
     metric = metric_of(table.metric, place)
     for at, side in enumerate(declared.sides):
         matching = side.among(own)
+        if not matching:
+            message = f"no cell has {table.factor} = {side.texts[table.factor]}"
+            raise FindingError((*place, "compare", at), message, "name levels of this study")
+        endless = [cell.levels[table.over] for cell in matching if _is_endless(cell, table.over)]
+        if endless:
+            message = f"{table.over} = {endless[0]} is no number"
+            raise FindingError((*place, "over"), message, "leave that level out, by where or in the study")
         if len({cell.levels.get(table.over) for cell in matching}) < 2:
             message = f"{table.factor} = {side.texts[table.factor]} has fewer than two levels of {table.over}"
             raise FindingError((*place, "compare", at), message, f"give {table.over} a list of levels")
         if not any(metric.applies(cell.workload) for cell in matching):
             message = f"no cell of it has the metric {metric.name}: it is that of {metric.of_workloads}"
             raise FindingError((*place, "metric"), message, "name a metric of this workload")
+
+
+def _is_endless(cell: Cell, key: str) -> bool:
+    """Whether a cell's level has no place along the factor, as an unlimited rate."""
+    return key in cell.levels and cell.settings[key].value is None
 
 
 DECLARATION = Declaration("break_even", BreakEvenTable, ("break-even", "break-evens"), declare, _check)

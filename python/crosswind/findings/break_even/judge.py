@@ -8,16 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isinf, log
+from typing import Self
 
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared, other_levels
 from crosswind.catalog.metrics import metric_named
 from crosswind.decisions.statement import ComparedLevel, Note, Stored
-from crosswind.findings.break_even.result import BreakEven, BreakEvenGroup, BreakEvenPiece, BreakEvenPoint
+from crosswind.findings.break_even.result import (
+    Better,
+    BreakEven,
+    BreakEvenGroup,
+    BreakEvenPoint,
+    BreakEvenStretch,
+)
 from crosswind.findings.break_even.sentence import break_even_sentence
 from crosswind.findings.judged import Context, Judging
 from crosswind.stats.estimate import Interval, TooFewSamples, refused
+
+LEVEL = 0.95
+"""Of the set, and of each interval."""
 
 
 class AskedBreakEven(Stored):
@@ -42,49 +52,64 @@ class Band:
     value: float | None
     low: float
     high: float
+    exact: bool = False
 
     @classmethod
-    def of(cls, point: BreakEvenPoint) -> "Band":
-        """A point's. A ratio that comes out the same every time is its own limits."""
-        effect = point.effect
+    def of(cls, x: float, effect: Interval) -> Self:
+        """An effect's. A ratio that comes out the same every time is its own limits."""
         value = None if effect.value is None or effect.value <= 0 else log(effect.value)
         if effect.is_exact and value is not None:
-            return cls(point.x, value, value, value)
+            return cls(x, value, value, value, exact=True)
         low = log(effect.low) if effect.low is not None and effect.low > 0 else -inf
         high = log(effect.high) if effect.high is not None and effect.high > 0 else inf
-        return cls(point.x, value, low, high)
+        return cls(x, value, low, high)
 
     @property
-    def side(self) -> int:
-        """-1 where the ratio is below 1, 1 where it is above, 0 where it may be 1."""
-        return -1 if self.high < 0 else 1 if self.low > 0 else 0
+    def less(self) -> Better:
+        """Whose statistic is less."""
+        if self.high < 0:
+            return "other"
+        if self.low > 0:
+            return "reference"
+        return "same" if self.exact else "unknown"
 
 
-def open_pieces(bands: Sequence[Band]) -> list[tuple[float, float]]:
-    """The pieces of places at which the logarithm may be 0, from the first place to the last.
-
-    Args: bands: at least one, by rising place.
-    """
-    pieces: list[tuple[float, float]] = []
-
-    def add(low: float, high: float) -> None:
-        if pieces and low <= pieces[-1][1]:
-            pieces[-1] = (pieces[-1][0], max(pieces[-1][1], high))
+def stretches_of(bands: Sequence[Band]) -> list[BreakEvenStretch]:
+    """The stretches from the first place to the last. Args: bands: at least one, by rising place."""
+    pieces = [piece for pair in pairwise(bands) for piece in _between(*pair)]
+    pieces = pieces or [(bands[0].x, bands[0].x, bands[0].less)]
+    joined: list[BreakEvenStretch] = []
+    for low, high, less in pieces:
+        if joined and joined[-1].less == less:
+            joined[-1] = joined[-1].model_copy(update={"high": high})
         else:
-            pieces.append((low, high))
+            joined.append(BreakEvenStretch(low=low, high=high, less=less))
+    return joined
 
-    if len(bands) == 1 and bands[0].side == 0:
-        return [(bands[0].x, bands[0].x)]
-    for one, other in pairwise(bands):
-        if one.side == other.side != 0:
-            continue
-        ends = [one.x, other.x]
-        if one.side:
-            ends[0] = _crossing(one, other, of_high=one.side < 0)
-        if other.side:
-            ends[1] = _crossing(one, other, of_high=other.side < 0)
-        add(min(ends), max(ends))
-    return pieces
+
+def _between(one: Band, other: Band) -> Iterator[tuple[float, float, Better]]:
+    """The pieces from one place to the next."""
+    ends, decided = (one.x, other.x), ("reference", "other")
+    if one.less == other.less:
+        yield *ends, one.less
+    elif one.exact and other.exact:
+        # Two exact numbers say nothing of the line between them, but where one of them is equality itself.
+        if "same" in (one.less, other.less):
+            is_first = one.less == "same"
+            yield ends[0], ends[0] if is_first else ends[1], one.less
+            yield ends[0] if is_first else ends[1], ends[1], other.less
+        else:
+            yield ends[0], ends[0], one.less
+            yield *ends, "unknown"
+            yield ends[1], ends[1], other.less
+    else:
+        low = _crossing(one, other, of_high=one.less == "other") if one.less in decided else ends[0]
+        high = _crossing(one, other, of_high=other.less == "other") if other.less in decided else ends[1]
+        if one.less in decided:
+            yield ends[0], low, one.less
+        yield min(low, high), max(low, high), "unknown"
+        if other.less in decided:
+            yield high, ends[1], other.less
 
 
 def _crossing(one: Band, other: Band, *, of_high: bool) -> float:
@@ -97,12 +122,9 @@ def _crossing(one: Band, other: Band, *, of_high: bool) -> float:
 
 def _crossings(bands: Sequence[Band]) -> Iterator[float]:
     """Where the estimate is 0."""
-    known = [band for band in bands if band.value is not None]
-    for one, other in pairwise(known):
-        a, b = one.value or 0.0, other.value or 0.0
-        if a == 0:
-            yield one.x
-        elif a * b < 0:
+    known = [(band, band.value) for band in bands if band.value is not None]
+    for (one, a), (other, b) in pairwise(known):
+        if a * b < 0 and not (one.exact and other.exact):
             yield one.x + (other.x - one.x) * a / (a - b)
 
 
@@ -117,11 +139,9 @@ def _break_even(asked: AskedBreakEven, data: Sequence[CellData]) -> BreakEven:
     assert metric is not None  # The study was checked.
     cells = [cell for cell in data if cell.cell in asked.cells and metric.applies(cell.settings.workload)]
     axis = axis_of(asked.over, cells)
-    groups = [
-        _group(asked, levels, points)
-        for levels, points in _points(asked, cells, axis.places)
-        if len(points) > 1 and axis.unit is not None
-    ]
+    found = list(_points(asked, cells, axis.places))
+    groups = [_group(levels, points) for levels, points in found if len(points) > 1 and axis.unit is not None]
+    planned = asked.compare[0].cells | asked.compare[1].cells
     made = BreakEven(
         **asked.shared_with(BreakEven),
         reference=asked.compare[0].level,
@@ -129,6 +149,8 @@ def _break_even(asked: AskedBreakEven, data: Sequence[CellData]) -> BreakEven:
         x_title=axis.title,
         x_unit=axis.unit or "",
         groups=groups,
+        missing=len(planned - {cell.cell for cell in cells if cell.runs and cell.outcomes.get("ok")}),
+        alone=sum(len(points) == 1 for _, points in found),
         reason=None if groups else f"this run has no two places along {asked.over} with both levels",
     )
     return made.model_copy(update={"sentence": break_even_sentence(made)})
@@ -150,12 +172,14 @@ def _points(
             continue
         x_text = levels.pop(asked.over)
         reference, other = sides[0], sides[1]
+        x, effect = places[reference.cell], _effect(asked, reference, other)
         point = BreakEvenPoint(
-            x=places[reference.cell],
+            x=x,
             x_text=x_text,
             reference=reference.cell,
             other=other.cell,
-            effect=_effect(asked, reference, other),
+            effect=effect,
+            less=Band.of(x, effect).less,
         )
         groups.setdefault(tuple(levels.items()), []).append(point)
     for others, points in groups.items():
@@ -170,36 +194,10 @@ def _effect(asked: AskedBreakEven, reference: CellData, other: CellData) -> Inte
     return compared(sides[0], sides[1], asked.statistic, is_ratio=True, level=LEVEL).estimate
 
 
-LEVEL = 0.95
-"""Of the set, and of each interval."""
-
-
-def _group(asked: AskedBreakEven, levels: dict[str, str], points: list[BreakEvenPoint]) -> BreakEvenGroup:
-    bands = [Band.of(point) for point in points]
-    reference, other = (level.level for level in asked.compare)
-    less = {-1: other, 1: reference, 0: None}
-    pieces = open_pieces(bands)
-    first, last = bands[0].x, bands[-1].x
-
-    def beside(x: float, *, is_below: bool) -> str | None:
-        """The level that is less at the nearest place on one side of a piece's end."""
-        places = [band for band in bands if (band.x <= x if is_below else band.x >= x)]
-        return less[places[-1 if is_below else 0].side] if places else None
-
+def _group(levels: dict[str, str], points: list[BreakEvenPoint]) -> BreakEvenGroup:
+    bands = [Band.of(point.x, point.effect) for point in points]
     return BreakEvenGroup(
-        levels=levels,
-        points=points,
-        pieces=[
-            BreakEvenPiece(
-                low=None if low <= first and bands[0].side == 0 else low,
-                high=None if high >= last and bands[-1].side == 0 else high,
-                below=None if low <= first and bands[0].side == 0 else beside(low, is_below=True),
-                above=None if high >= last and bands[-1].side == 0 else beside(high, is_below=False),
-            )
-            for low, high in pieces
-        ],
-        crossings=list(_crossings(bands)),
-        always=None if pieces else less[bands[0].side],
+        levels=levels, points=points, stretches=stretches_of(bands), crossings=list(_crossings(bands))
     )
 
 

@@ -2,27 +2,52 @@
 
 from collections.abc import Sequence
 
-from crosswind.catalog.metrics import metric_named
-from crosswind.findings.break_even.result import BreakEven, BreakEvenGroup, BreakEvenPiece
-from crosswind.report.text.effects import named_level
-from crosswind.report.text.format import count, factor_and_level, interval, number, varied_levels
+from crosswind.catalog.metrics import STATISTICS, metric_named
+from crosswind.findings.break_even.result import Better, BreakEven, BreakEvenGroup, BreakEvenStretch
+from crosswind.report.text.effects import bare, named_level
+from crosswind.report.text.format import (
+    bytes_text,
+    count,
+    count_of,
+    factor_and_level,
+    interval,
+    short_number,
+    varied_levels,
+)
 from crosswind.report.text.overall import is_speed
 from crosswind.text.lists import begun
 
 _MOST_GROUPS = 4
+_BACK = " there and back"
 
 
 def break_even_sentence(made: BreakEven) -> str:
-    """The set of each combination of the other levels; of many, the first ones."""
+    """The stretches of each combination of the other levels; of many, of the first ones."""
+    absent = _absent(made)
     if not made.groups:
-        return f"Cannot tell: {made.reason}."
+        return f"Cannot tell: {made.reason}{absent}."
     varied = varied_levels(group.levels for group in made.groups)
     said = [f"{_name(group, varied)}{group_text(made, group)}" for group in made.groups[:_MOST_GROUPS]]
     left = len(made.groups) - len(said)
-    text = "; ".join(said)
-    names = tuple(_named(made, level) for level in (made.reference, made.other))
     more = f"; {count(left)} more are in the table" if left else ""
-    return f"{text if text.startswith(names) else begun(text)}{more}."
+    return f"{begun(_what(made))}{', ' if any(varied) else ': '}{'; '.join(said)}{more}{absent}."
+
+
+def _absent(made: BreakEven) -> str:
+    """What is missing from the answer."""
+    parts = [
+        f"{count_of(made.missing, 'cell')} without a number left out" if made.missing else "",
+        f"{count_of(made.alone, 'combination')} with a single place left out" if made.alone else "",
+    ]
+    return "".join(f"; {part}" for part in parts if part)
+
+
+def _what(made: BreakEven) -> str:
+    """The compared number: "mean round-trip time"."""
+    metric = metric_named(made.metric)
+    assert metric is not None  # The study was checked.
+    title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
+    return f"{STATISTICS[made.statistic].heading} {title}"
 
 
 def _name(group: BreakEvenGroup, varied: Sequence[str]) -> str:
@@ -31,84 +56,96 @@ def _name(group: BreakEvenGroup, varied: Sequence[str]) -> str:
 
 
 def group_text(made: BreakEven, group: BreakEvenGroup) -> str:
-    """A combination's set, as a clause."""
-    if group.always is not None:
-        return f"{_wins(made, group.always)} from {_from_to(made, group.points[0].x, group.points[-1].x)} throughout"
-    if len(group.pieces) == 1:
-        return _one_piece(made, group)
-    pieces = " and ".join(_piece_text(made, piece) for piece in group.pieces)
-    return f"{pieces} may be break-even; {_wins(made, str(_outside(group)))} elsewhere"
+    """A combination's stretches, as a clause."""
+    stretches = group.stretches
+    if len(stretches) == 1:
+        return _throughout(made, group, stretches[0])
+    if len(stretches) == 3 and {stretches[0].less, stretches[2].less} == {"reference", "other"}:
+        return _break_even(made, group)
+    said = [_stretch_text(made, group, number) for number in range(len(stretches))]
+    return "; ".join(said)
 
 
-def _one_piece(made: BreakEven, group: BreakEvenGroup) -> str:
-    (piece,) = group.pieces
-    if piece.low is None and piece.high is None:
-        return f"cannot tell at any {made.x_title}: more repetitions narrow it (--repetitions)"
-    if piece.low is None:
-        there = interval(group.points[0].effect)
-        until = f"cannot tell up to {_place(made, piece.high)} (at {_place(made, group.points[0].x)} {there} times)"
-        return f"{until}; beyond, {_wins(made, str(piece.above))}"
-    if piece.high is None:
-        until = f"{_wins(made, str(piece.below))} up to {_place(made, piece.low)}"
-        there = interval(group.points[-1].effect)
-        return f"{until}; from there on it cannot tell (at {_place(made, group.points[-1].x)} {there} times)"
-    if piece.below == piece.above:
-        return f"may be break-even {_between(made, piece)}; {_wins(made, str(piece.below))} elsewhere"
-    better = f"{_wins(made, str(piece.below))} below, {_named(made, str(piece.above))} above"
-    if len(group.crossings) == 1 and piece.low < piece.high:
-        limits = f"[{place_number(piece.low)}, {place_number(piece.high)}]"
-        return f"break-even at {place_number(group.crossings[0])} {limits} {made.x_unit}: {better}"
-    return f"break-even {_between(made, piece)}: {better}"
+def _throughout(made: BreakEven, group: BreakEvenGroup, stretch: BreakEvenStretch) -> str:
+    ends = _from_to(made, stretch)
+    if stretch.less != "unknown":
+        return f"{better_text(made, stretch.less)} from {ends} throughout"
+    reasons = dict.fromkeys(point.effect.reason for point in group.points if point.effect.reason)
+    return f"cannot tell from {ends}: {next(iter(reasons), 'more repetitions narrow it (--repetitions)')}"
 
 
-def _outside(group: BreakEvenGroup) -> str | None:
-    """The level that is better outside of the pieces."""
-    sides = [side for piece in group.pieces for side in (piece.below, piece.above) if side is not None]
-    return next(iter(dict.fromkeys(sides)), None)
+def _break_even(made: BreakEven, group: BreakEvenGroup) -> str:
+    """One level is better below, and the other above."""
+    below, middle, above = group.stretches
+    sides = f"{better_text(made, below.less)} below, {named_level(made.factor, _better(made, above.less))} above"
+    if len(group.crossings) == 1:
+        if made.x_unit == "bytes":
+            limits = f"[{place_text(made, middle.low)}, {place_text(made, middle.high)}]"
+            return f"break-even at {place_text(made, group.crossings[0])} {limits}: {sides}"
+        limits = f"[{_number(made, middle.low)}, {_number(made, middle.high)}]"
+        return f"break-even at {_number(made, group.crossings[0])} {limits} {_unit(made)}: {sides}"
+    where = (
+        f"at {place_text(made, middle.low)}"
+        if middle.low == middle.high
+        else f"between {_from_to(made, middle, 'and')}"
+    )
+    return f"break-even {where}: {sides}"
 
 
-def _piece_text(made: BreakEven, piece: BreakEvenPiece) -> str:
-    if piece.low is None:
-        return f"up to {_place(made, piece.high)}"
-    return f"from {_place(made, piece.low)} on" if piece.high is None else _between(made, piece)
+def _stretch_text(made: BreakEven, group: BreakEvenGroup, number: int) -> str:
+    """One of several stretches."""
+    stretch, last = group.stretches[number], len(group.stretches) - 1
+    if number == 0:
+        where = f"up to {place_text(made, stretch.high)}"
+    elif number == last:
+        where = "from there on"
+    elif stretch.low == stretch.high:
+        where = f"at {place_text(made, stretch.low)}"
+    else:
+        where = f"from {_from_to(made, stretch)}"
+    if stretch.less != "unknown":
+        return f"{better_text(made, stretch.less)} {where}"
+    end = group.points[0] if number == 0 else group.points[-1] if number == last else None
+    if end is None or end.effect.value is None:
+        return f"cannot tell {where}"
+    at = place_text(made, end.x).removesuffix(_BACK)
+    return f"cannot tell {where} ({bare(interval(end.effect))} times at {at})"
 
 
-def _between(made: BreakEven, piece: BreakEvenPiece) -> str:
-    assert piece.low is not None and piece.high is not None
-    if piece.low == piece.high:
-        return f"at exactly {_place(made, piece.low)}"
-    return f"between {_from_to(made, piece.low, piece.high)}".replace(" to ", " and ")
-
-
-def _from_to(made: BreakEven, low: float, high: float) -> str:
-    return f"{place_number(low)} to {_place(made, high)}"
-
-
-def _place(made: BreakEven, x: float | None) -> str:
-    return "" if x is None else f"{place_number(x)} {made.x_unit}"
-
-
-def place_number(x: float) -> str:
-    """A place with three digits, without zeros at the end."""
-    if x == int(x):
-        return number(x).partition(".")[0]
-    return f"{x:.3g}"
-
-
-def _named(made: BreakEven, level: str) -> str:
-    return named_level(made.factor, level)
-
-
-def _wins(made: BreakEven, less: str) -> str:
+def better_text(made: BreakEven, less: Better) -> str:
     """Which level is better, by the one whose number is less: "quic is faster", "tcp has less"."""
+    if less in ("same", "unknown"):
+        return "both are exactly the same" if less == "same" else "cannot tell"
     metric = metric_named(made.metric)
     assert metric is not None  # The study was checked.
-    more = made.other if less == made.reference else made.reference
-    if is_speed(metric):
-        return f"{_named(made, more if metric.more_is_better else less)} is faster"
-    return f"{_named(made, less)} has less"
+    return f"{named_level(made.factor, _better(made, less))} {'is faster' if is_speed(metric) else 'has less'}"
 
 
-def winner_text(made: BreakEven, less: str | None) -> str:
-    """The same for a table; "cannot tell" for none."""
-    return "cannot tell" if less is None else _wins(made, less)
+def _better(made: BreakEven, less: Better) -> str:
+    """The level to name: the better one of a time or a rate, of others the one with less."""
+    metric = metric_named(made.metric)
+    assert metric is not None  # The study was checked.
+    is_other = (less == "other") != (is_speed(metric) and metric.more_is_better)
+    return made.other if is_other else made.reference
+
+
+def _from_to(made: BreakEven, stretch: BreakEvenStretch, word: str = "to") -> str:
+    low = place_text(made, stretch.low) if made.x_unit == "bytes" else _number(made, stretch.low)
+    return f"{low} {word} {place_text(made, stretch.high)}"
+
+
+def place_text(made: BreakEven, x: float) -> str:
+    """A place with its unit: "165 ms there and back"."""
+    if made.x_unit == "bytes":
+        return bytes_text(round(x))
+    return f"{_number(made, x)} {_unit(made)}"
+
+
+def _unit(made: BreakEven) -> str:
+    """With what the places count: "ms there and back"."""
+    return f"{made.x_unit}{_BACK if made.x_title.endswith(_BACK) else ''}"
+
+
+def _number(made: BreakEven, x: float) -> str:
+    """A place with three digits, without its unit."""
+    return str(round(x)) if made.x_unit == "bytes" else short_number(x)

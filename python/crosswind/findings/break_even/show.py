@@ -3,16 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import Result
-from crosswind.findings.break_even.result import BreakEven, BreakEvenGroup, BreakEvenPoint
-from crosswind.findings.break_even.sentence import winner_text
+from crosswind.findings.break_even.result import BreakEven, BreakEvenGroup
+from crosswind.findings.break_even.sentence import better_text, place_text
 from crosswind.report.page import Chart, Panels, Section, SectionPlace, Sentence, Tone
 from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Shown, Table, names, numbers
-from crosswind.report.text.format import count, factor_name, interval, named_levels, varied_levels
+from crosswind.report.text.format import EXACT, count, factor_name, interval, named_levels, varied_levels
 
 _HOW_TO_READ = (
     "The set has every place at which the 95 % interval of the ratio holds 1; between two places the limits of its "
-    "logarithm are on straight lines. A true break-even lies in the set with that confidence."
+    "logarithm are on straight lines, and between two exact ones with different answers nothing is known. A true "
+    "break-even lies in the set with that confidence."
 )
 
 
@@ -23,15 +24,16 @@ def break_even_table(made: BreakEven) -> Table:
         [
             *([named_levels({key: group.levels[key] for key in varied})] if varied else []),
             point.x_text,
+            place_text(made, point.x),
             interval(point.effect),
-            count(point.effect.units),
-            winner_text(made, _less(made, point)),
+            count(point.effect.units) if not point.effect.is_exact else EXACT,
+            better_text(made, point.less),
         ]
         for group in made.groups
         for point in group.points
     ]
     columns = [
-        *names(*(["at"] if varied else []), factor_name(made.over)),
+        *names(*(["at"] if varied else []), factor_name(made.over), "place"),
         *numbers(f"{made.other} / {made.reference} [95 %]", "repetitions"),
         *names("there"),
     ]
@@ -39,16 +41,9 @@ def break_even_table(made: BreakEven) -> Table:
         point.effect.reason for group in made.groups for point in group.points if point.effect.reason
     )
     notes = [f"Without an interval: {reason}." for reason in reasons]
-    return Table("The ratio at each place", columns, rows, footnotes=[_HOW_TO_READ, *notes], shown=Shown.ASIDE)
-
-
-def _less(made: BreakEven, point: BreakEvenPoint) -> str | None:
-    """The level whose number is less at a place; None where that is unknown."""
-    effect = point.effect
-    low, high = (effect.value, effect.value) if effect.is_exact else (effect.low, effect.high)
-    if high is not None and high < 1:
-        return made.other
-    return made.reference if low is not None and low > 1 else None
+    return Table(
+        f"The ratio at each place: {made.asks}", columns, rows, footnotes=[_HOW_TO_READ, *notes], shown=Shown.ASIDE
+    )
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
@@ -65,13 +60,8 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
 
 def _tone(groups: Sequence[BreakEvenGroup]) -> Tone:
     """Doubtful where some combination has no place at which one level is better."""
-    decided = [any(_is_closed(group)) for group in groups]
+    decided = [any(stretch.less != "unknown" for stretch in group.stretches) for group in groups]
     return Tone.GOOD if decided and all(decided) else Tone.DOUBTFUL
-
-
-def _is_closed(group: BreakEvenGroup) -> Iterator[bool]:
-    yield group.always is not None
-    yield from (piece.below is not None or piece.above is not None for piece in group.pieces)
 
 
 def _charts(made: BreakEven, *, is_drawn: bool) -> list[Panels]:
