@@ -39,7 +39,7 @@ pub struct Echo {
     /// How many writes hand a message over to the kernel, in a closed loop over tcp or tls: behind the first, Nagle's algorithm waits where
     /// `nodelay` is false.
     #[serde(default = "small::<1>", skip_serializing_if = "is_one")]
-    #[schemars(range(min = 1, max = MAX_WRITES), extend("default" = 1))]
+    #[schemars(range(min = 1, max = MAX_WRITES), extend("default_help" = "1"))]
     pub writes: u32,
     /// Messages over all connections.
     #[serde(default = "number::<100>")]

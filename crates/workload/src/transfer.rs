@@ -79,7 +79,7 @@ pub struct Transfer {
     pub count: u64,
     /// How long after the path is up the first transfer begins: behind flows that ran before it.
     #[serde(default, skip_serializing_if = "is_zero")]
-    #[schemars(range(max = MAX_DURATION_NS), extend("default" = 0))]
+    #[schemars(range(max = MAX_DURATION_NS), extend("default_help" = "0"))]
     pub start_after_ns: u64,
     /// What messages are made of, where a transport tells the two apart.
     #[serde(default)]

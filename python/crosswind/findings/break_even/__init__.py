@@ -1,1 +1,1 @@
-"""Break-even: at which places along a factor two levels may take the same."""
+"""Break-even: places along a factor with two equal levels."""

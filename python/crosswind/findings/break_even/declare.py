@@ -25,7 +25,7 @@ from crosswind.text.units import shown
 
 
 class BreakEvenTable(TomlTable):
-    """Where along a factor two levels of another one take the same: from which round trip on, up to which size."""
+    """Two levels' break-even along a factor: from which round trip on, up to which size."""
 
     asks: str = Field(description="the question, as one sentence that ends with ?")
     metric: str = Field(description="what is compared, as of a question; its ratio has to exist")

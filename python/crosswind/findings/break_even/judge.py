@@ -1,7 +1,7 @@
-"""Where two levels may take the same: places whose interval of the ratio holds 1.
+"""Break-evens, by places with a ratio's interval around 1.
 
-The set is a test turned into an interval: a place at which the two are equal is left out only if its own interval
-misses 1, so the set holds each such place with the intervals' confidence, however many places were run.
+The set inverts a test: it lacks a true break-even only if that place's own interval misses 1. So it holds each one with
+the intervals' confidence, however many places were run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from crosswind.findings.judged import Context, Judging
 from crosswind.stats.estimate import Interval, TooFewSamples, refused
 
 LEVEL = 0.95
-"""Of the set, and of each interval."""
+"""The set's, and each interval's."""
 
 
 class AskedBreakEven(Stored):
@@ -88,7 +88,7 @@ def stretches_of(bands: Sequence[Band]) -> list[BreakEvenStretch]:
 
 
 def _between(one: Band, other: Band) -> Iterator[tuple[float, float, Better]]:
-    """The pieces from one place to the next."""
+    """Pieces from one place to the next."""
     ends, decided = (one.x, other.x), ("reference", "other")
     if one.less == other.less:
         yield *ends, one.less
@@ -113,7 +113,7 @@ def _between(one: Band, other: Band) -> Iterator[tuple[float, float, Better]]:
 
 
 def _crossing(one: Band, other: Band, *, of_high: bool) -> float:
-    """Where a limit is 0 between two places; the place of a finite limit beside an infinite one."""
+    """A limit's zero between two places; beside an infinite one, the finite one's place."""
     a, b = (one.high, other.high) if of_high else (one.low, other.low)
     if isinf(a) or isinf(b):
         return other.x if isinf(a) else one.x
@@ -121,7 +121,7 @@ def _crossing(one: Band, other: Band, *, of_high: bool) -> float:
 
 
 def _crossings(bands: Sequence[Band]) -> Iterator[float]:
-    """Where the estimate is 0."""
+    """The estimate's zeros."""
     known = [(band, band.value) for band in bands if band.value is not None]
     for (one, a), (other, b) in pairwise(known):
         if a * b < 0 and not (one.exact and other.exact):
@@ -159,7 +159,7 @@ def _break_even(asked: AskedBreakEven, data: Sequence[CellData]) -> BreakEven:
 def _points(
     asked: AskedBreakEven, cells: Sequence[CellData], places: Mapping[int, float]
 ) -> Iterator[tuple[dict[str, str], list[BreakEvenPoint]]]:
-    """Pairs of cells that differ in the compared factor alone, by the levels of the others."""
+    """Pairs different in the compared factor alone, by the others' levels."""
     pairs: dict[tuple[tuple[str, str], ...], dict[int, CellData]] = {}
     for cell in cells:
         for at, level in enumerate(asked.compare):

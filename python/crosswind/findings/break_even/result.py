@@ -11,9 +11,9 @@ Better = Literal["reference", "other", "same", "unknown"]
 
 
 class BreakEvenPoint(ResultModel):
-    """Two cells at one place along the factor. `effect`: the other's statistic divided by the reference's.
+    """Two cells at one place along the factor. `effect`: the other's statistic / the reference's.
 
-    `less`: whose statistic is less there; `same`: exactly equal; `unknown`: the interval of the ratio holds 1.
+    `less`: the smaller side; `same`: exactly equal; `unknown`: the ratio's interval holds 1.
     """
 
     x: float
@@ -33,10 +33,10 @@ class BreakEvenStretch(ResultModel):
 
 
 class BreakEvenGroup(ResultModel):
-    """Points that differ in the factor `over` alone, in order, and the stretches from the first to the last.
+    """Points different in the factor `over` alone, in order, and the stretches from the first to the last.
 
-    The set of places at which the two may take the same are the stretches that are `unknown` or `same`. `crossings`:
-    where the estimate itself is 1, on a straight line of its logarithm; none between two exact points.
+    The set: the `unknown` and the `same` stretches. `crossings`: places with an estimate at 1, its logarithm on a
+    straight line; none between two exact points.
     """
 
     levels: dict[str, str]
@@ -46,13 +46,12 @@ class BreakEvenGroup(ResultModel):
 
 
 class BreakEven(ResultModel):
-    """Two levels along a factor, and the set of places at which they may take the same.
+    """Two levels along a factor, and the set: the places with a 95 % interval of their ratio around 1.
 
-    `reference`, `other`: levels of `factor`. `x_title`, `x_unit`: of the places along `over`: there and back, of a
-    delay. The set has the places whose 95 % interval of the ratio holds 1; between two places, the limits of the
-    ratio's logarithm are those on straight lines, and between two exact ones of different answers it is unknown. It
-    holds each place of equality with that confidence. `missing`: cells that were not run, or have no such number.
-    `alone`: combinations of other levels with a single place, which are left out.
+    Between two places, the limits lie on straight lines of the ratio's logarithm; between two exact ones with
+    different answers it is unknown. The set holds each true break-even with that confidence. `reference`, `other`:
+    the factor's levels. `x_title`, `x_unit`: along `over`; a delay counts there and back. `missing`: cells without a
+    number. `alone`: combinations with a single place, left out.
     """
 
     asks: str

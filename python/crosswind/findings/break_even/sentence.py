@@ -1,4 +1,4 @@
-"""Where two levels may take the same, in sentences."""
+"""Break-evens in sentences."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _BACK = " there and back"
 
 
 def break_even_sentence(made: BreakEven) -> str:
-    """The stretches of each combination of the other levels; of many, of the first ones."""
+    """Each combination's stretches; among many, the first ones'."""
     absent = _absent(made)
     if not made.groups:
         return f"Cannot tell: {made.reason}{absent}."
@@ -113,7 +113,7 @@ def _stretch_text(made: BreakEven, group: BreakEvenGroup, number: int) -> str:
 
 
 def better_text(made: BreakEven, less: Better) -> str:
-    """Which level is better, by the one whose number is less: "quic is faster", "tcp has less"."""
+    """The better level, by the smaller side: "quic is faster", "tcp has less"."""
     if less in ("same", "unknown"):
         return "both are exactly the same" if less == "same" else "cannot tell"
     metric = metric_named(made.metric)
@@ -122,7 +122,7 @@ def better_text(made: BreakEven, less: Better) -> str:
 
 
 def _better(made: BreakEven, less: Better) -> str:
-    """The level to name: the better one of a time or a rate, of others the one with less."""
+    """The level to name: for a time or a rate the better one, else the one with less."""
     metric = metric_named(made.metric)
     assert metric is not None  # The study was checked.
     is_other = (less == "other") != (is_speed(metric) and metric.more_is_better)
