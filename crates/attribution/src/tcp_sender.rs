@@ -23,8 +23,8 @@ pub struct Sender<'a> {
     pub before_idle: Vec<(u32, u64)>,
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
-    /// The same with headers. Options take from a full segment's data.
-    largest_packet: u64,
+    /// The size of a full segment's packet, with headers. Options take from its data.
+    full_packet: u64,
     pub sack: bool,
     /// Whether both SYNs are known. Without them window scales and earlier bytes in flight are unknown.
     pub begun: bool,
@@ -114,7 +114,7 @@ impl<'a> Sender<'a> {
         sender.sack = said.iter().all(|options| options.sack_permitted);
         sender.add_segments(packets, side, positions);
         sender.largest_segment = sender.sends.iter().map(|it| it.end - it.start).max().unwrap_or(0);
-        sender.largest_packet = sender.sends.iter().map(|it| it.packet.size.0).max().unwrap_or(0);
+        sender.full_packet = sender.find_full_packet(own, other);
         sender.arrivals = sender.sends.iter().zip(0..).filter_map(|(sent, it)| sent.arrived().map(|_| it)).collect();
         let Self { bytes, arrivals, sends, .. } = &mut sender;
         arrivals.sort_unstable_by_key(|&send| (sends[send as usize].arrived(), send));
@@ -179,7 +179,19 @@ impl<'a> Sender<'a> {
 
     /// Whether no more data fits into a segment.
     pub fn is_full(&self, sent: &Segment<'_>) -> bool {
-        sent.packet.size.0 >= self.largest_packet
+        sent.packet.size.0 >= self.full_packet
+    }
+
+    /// A segment without PSH left something to be sent, so it was full; else the SYNs say how large one is, else the largest one does.
+    fn find_full_packet(&self, own: Option<Headers>, other: Option<Headers>) -> u64 {
+        let sizes = |of: &dyn Fn(&Segment<'_>) -> bool| {
+            self.sends.iter().filter(|it| of(it)).map(|it| it.packet.size.0).max()
+        };
+        let cut = sizes(&|it| it.packet.headers.flags & TCP_PSH == 0 && it.start >= it.after);
+        let announced = own.zip(other).map(|(own, other)| own.options.largest_segment.min(other.options.largest_segment));
+        let headers = if own.is_some_and(|it| it.version == 6) { 60 } else { 40 };
+        let from_syn = announced.filter(|&it| it > 0).map(|it| u64::from(it) + headers);
+        cut.or(from_syn).or_else(|| sizes(&|_| true)).unwrap_or(0)
     }
 
     /// The last-arriving segment by `until`, with its time.
