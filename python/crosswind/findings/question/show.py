@@ -185,8 +185,9 @@ def _banners(result: Result) -> Iterator[Sentence]:
         return
     yield Sentence(tally_of(statements))
     said = list(lines(statements))
+    first = next((line for line in said if line.startswith(DEPENDS)), None)
     for line in said[:_MOST_FAILING]:
-        yield Sentence(line) if line.startswith(DEPENDS) else Sentence(line, shown=Shown.TERMINAL)
+        yield Sentence(line) if line == first else Sentence(line, shown=Shown.TERMINAL)
     if len(said) > _MOST_FAILING:
         more = count_of(len(said) - _MOST_FAILING, "more statement")
         does = "does" if len(said) - _MOST_FAILING == 1 else "do"
