@@ -30,7 +30,7 @@ SPREAD = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015)
 
 
 def measured(ratios: Sequence[float], wobble: float, but: int | None = None) -> BreakEven:
-    """tcp takes 100 ms at each delay, and quic so many times that, in eight repetitions that differ by a wobble.
+    """tcp takes 100 ms at each delay, quic `ratios` times as long. Its eight repetitions vary by `wobble`.
 
     Args: but: a cell that was not run.
     """

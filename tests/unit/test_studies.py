@@ -216,12 +216,8 @@ def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
         new = {key for key, texts in known.items() if cell.settings[key].text not in texts}
         both = {"path.rate", "workload.size"}
         of_size = {"workload.size"}
-        assert (
-            new
-            == {"size": of_size, "remembered-size": of_size, "rate": {"path.rate"}, "path": both, "large": both}[
-                cell.part
-            ]
-        )
+        expected = {"size": of_size, "remembered-size": of_size, "rate": {"path.rate"}, "path": both, "large": both}
+        assert new == expected[str(cell.part)]
         rtts_ns = {"path": {60_000_000}, "large": {10_000_000, 150_000_000}}.get(cell.part or "", {0})
         assert rtt_ns(whole) in rtts_ns
 

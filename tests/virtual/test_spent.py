@@ -364,7 +364,7 @@ def test_small_writes_wait_for_nagle_and_never_for_a_window() -> None:
 
 
 def test_messages_of_a_rate_wait_for_nagle_and_never_for_a_window() -> None:
-    # Of four messages in a round trip, three wait for the acknowledgement of the first.
+    # A round trip has four messages; three wait for the first one's acknowledgement.
     cell = tcp({"delay": "50ms"}, echoes(60, size="100B", mode="open", rate=40), nodelay=False)
     assert cell.spent["congestion_window_ns"].sum() == 0
     assert cell.spent["nagle_ns"].sum() > 10 * MS

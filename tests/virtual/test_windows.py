@@ -70,7 +70,7 @@ def test_a_receiver_that_waits_for_blocks_gets_the_same_packets(
 def test_a_connection_begins_with_the_threshold_that_the_one_before_left(cells: VirtualCells, remembers: bool) -> None:
     workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 70 * SEGMENT_BYTES, "count": 2}
     host = {"congestion_control": "reno", "initial_window": 10, "tcp_metrics": remembers}
-    # Of the first connection the SYN, its ACK and nine segments pass, and the tenth is lost.
+    # The first connection's SYN, its ACK and nine segments pass; the tenth segment is lost.
     forward = {**PATH["forward"], "lose": [11]}
     ran = cells.run(workload, host=host, forward=forward, reverse=PATH["reverse"])
     assert ran.result["readback"]["client"]["sysctl"]["net.ipv4.tcp_no_metrics_save"] == str(int(not remembers))

@@ -184,11 +184,11 @@ impl<'a> Sender<'a> {
 
     /// A segment without PSH left something to be sent, so it was full; else the SYNs say how large one is, else the largest one does.
     fn find_full_packet(&self, own: Option<Headers>, other: Option<Headers>) -> u64 {
-        let sizes = |of: &dyn Fn(&Segment<'_>) -> bool| {
-            self.sends.iter().filter(|it| of(it)).map(|it| it.packet.size.0).max()
-        };
+        let sizes =
+            |of: &dyn Fn(&Segment<'_>) -> bool| self.sends.iter().filter(|it| of(it)).map(|it| it.packet.size.0).max();
         let cut = sizes(&|it| it.packet.headers.flags & TCP_PSH == 0 && it.start >= it.after);
-        let announced = own.zip(other).map(|(own, other)| own.options.largest_segment.min(other.options.largest_segment));
+        let announced =
+            own.zip(other).map(|(own, other)| own.options.largest_segment.min(other.options.largest_segment));
         let headers = if own.is_some_and(|it| it.version == 6) { 60 } else { 40 };
         let from_syn = announced.filter(|&it| it > 0).map(|it| u64::from(it) + headers);
         cut.or(from_syn).or_else(|| sizes(&|_| true)).unwrap_or(0)

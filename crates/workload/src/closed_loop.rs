@@ -147,11 +147,9 @@ impl ClosedLoop<'_> {
             if let Some(stream) = &mut open.stream {
                 let length = if client.features().datagram {
                     exchange_datagrams(client, stream, message, reply).await?
-                } else if writes > 1 {
-                    send_in_parts(stream, message, writes).await?;
-                    stream.receiver.receive(reply).await?
                 } else {
-                    exchange(stream, message, reply).await?
+                    send(stream, message, writes).await?;
+                    stream.receiver.receive(reply).await?
                 };
                 return Ok((length, stream.positions()));
             }
@@ -166,7 +164,7 @@ impl ClosedLoop<'_> {
 }
 
 /// Sends a message in so many writes of the same size; the last one takes what is left.
-async fn send_in_parts(stream: &mut Stream, message: &[u8], writes: usize) -> Result<(), TransportError> {
+async fn send(stream: &mut Stream, message: &[u8], writes: usize) -> Result<(), TransportError> {
     let part = message.len() / writes;
     stream.sender.send(&message[..part]).await?;
     for number in 1..writes {

@@ -114,6 +114,17 @@ class Compared:
         return 0 if self.effect is None else self.effect.units
 
 
+def compared_cells(
+    reference: CellData, other: CellData, metric: str, name: str, *, is_ratio: bool, level: float
+) -> Compared:
+    """The same for cells that may have no such metric. Args: name: the statistic."""
+    try:
+        sides = reference.side(metric), other.side(metric)
+    except TooFewSamples as error:
+        return Compared(None, error.message, 0, level)
+    return compared(*sides, name, is_ratio=is_ratio, level=level)
+
+
 def compared(reference: Side, other: Side, name: str, *, is_ratio: bool = False, level: float) -> Compared:
     """Compares two cells in a statistic: levels, a question's cases and two runs alike."""
     n = reference.units.n + other.units.n

@@ -119,6 +119,11 @@ class Metric:
     absence: str = "it has no value"
 
     @property
+    def title_in_sentence(self) -> str:
+        """Its title without a capital, unless it begins with an abbreviation."""
+        return self.title if self.title[1:2].isupper() else self.title[:1].lower() + self.title[1:]
+
+    @property
     def is_positive(self) -> bool:
         """Whether its values are above 0 by nature: no share, no difference between times, and no part."""
         return self.unit is not SHARE and not self.is_difference and not self.is_part

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
+from crosswind.catalog.factors import factor_scale
 from crosswind.catalog.metrics import LOST, METRICS, SHARE_STATISTIC, Metric, metric_named
 from crosswind.errors import did_you_mean
 from crosswind.study.cells import Cell, Where, meaning_of
-from crosswind.study.declared import AnyTable
+from crosswind.study.declared import MOST_CHARACTERS, AnyTable
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import SETTINGS, table_of_key
 from crosswind.study.levels import text_of
@@ -77,6 +78,26 @@ def check_statistic(statistic: str, metric: Metric, place: Location) -> None:
 def level_of(factor: str, level: object, place: Location, parts: Sequence[Part]) -> Where:
     """The cells at a factor's level. Raises: CellError."""
     return Where({factor: text_of(level)}, {factor: meaning_of(factor, level, place, parts)})
+
+
+def check_asks(asks: str, place: Location) -> None:
+    """Raises: FindingError for a text other than a question on one line."""
+    text = asks.strip()
+    if not text.endswith("?") or len(text) < 2:
+        hint = "one sentence that ends with a question mark"
+        raise FindingError((*place, "asks"), f"{shown(asks)} is not a question", hint)
+    if len(asks) > MOST_CHARACTERS or "\n" in text:
+        is_long = len(asks) > MOST_CHARACTERS
+        message = f"the question has {len(asks)} characters" if is_long else "it has several lines"
+        hint = f"one sentence of at most {MOST_CHARACTERS} characters, on one line"
+        raise FindingError((*place, "asks"), message, hint)
+
+
+def check_numeric(factor: str, place: Location, why: str = "") -> None:
+    """Raises: FindingError for a factor without numbers. Args: place: with the key. why: numbers are needed."""
+    if factor_scale(factor) is None:
+        hint = "a key that is a time, a rate, a size or a share, as path.delay"
+        raise FindingError(place, f"the levels of {factor} are no numbers{why}", hint)
 
 
 def check_fixed(factor: str, where: Where, place: Location) -> None:

@@ -1,7 +1,6 @@
 """The ratio of two levels along a factor, with its intervals."""
 
 from dataclasses import dataclass
-from math import isfinite
 
 import altair as alt
 
@@ -46,7 +45,7 @@ def ratio_chart(made: BreakEven) -> tuple[Specification, tuple[str, ...]]:
             x=x, y=y.y("value"), tooltip=tips("series", "x:Q", "estimate")
         ),
     ]
-    note = "Dashed: equal. Each place has its 95 % interval; the set is where the band holds 1."
+    note = "Dashed: both are equal. Band: 95 % interval of the ratio. A break-even may lie where the band contains 1."
     return specification(layers, _HEIGHT), (note,)
 
 
@@ -57,5 +56,5 @@ def _points(group: BreakEvenGroup, varied: list[str]) -> list[_Point]:
     return [
         _Point(series, point.x, point.effect.value, limits[0], limits[1], interval(point.effect))
         for point, limits in known
-        if limits is not None and point.effect.value is not None and min(limits) > 0 and isfinite(max(limits))
+        if limits is not None and point.effect.value is not None and min(limits) > 0
     ]

@@ -6,12 +6,13 @@ from typing import Any
 
 from pydantic import Field
 
-from crosswind.catalog.factors import factor_scale
 from crosswind.findings.declared import (
     DeclaredTable,
     FindingError,
+    check_asks,
     check_factors,
     check_fixed,
+    check_numeric,
     check_statistic,
     indices_of,
     level_of,
@@ -21,7 +22,6 @@ from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import Declaration, Reading
 from crosswind.study.tables import OrShare, TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
-from crosswind.text.units import shown
 
 
 class BreakEvenTable(TomlTable):
@@ -67,20 +67,14 @@ def declare(reading: Reading) -> tuple[BreakEvenDeclaration, ...]:
 
 
 def _break_even(table: BreakEvenTable, place: Location, reading: Reading) -> BreakEvenDeclaration:
-    text = table.asks.strip()
-    if not text.endswith("?") or len(text) < 2 or "\n" in text:
-        hint = "one sentence on one line that ends with a question mark"
-        raise FindingError((*place, "asks"), f"{shown(table.asks)} is not a question", hint)
+    check_asks(table.asks, place)
     metric = metric_of(table.metric, place)
     check_statistic(table.statistic, metric, place)
     if not metric.is_positive:
         message = f"{metric.name} may be 0 or less, of which there is no ratio"
         raise FindingError((*place, "metric"), message, "a time, a rate, a size or a count")
     check_factors({"factor": table.factor, "over": table.over}, place, reading.parts, metric=metric)
-    if factor_scale(table.over) is None:
-        message = f"the levels of {table.over} are no numbers"
-        hint = "a key that is a time, a rate, a size or a share, as path.delay"
-        raise FindingError((*place, "over"), message, hint)
+    check_numeric(table.over, (*place, "over"))
     where = where_of(table.where, (*place, "where"), reading.parts)
     check_fixed(table.factor, where, place)
     check_fixed(table.over, where, place)

@@ -12,7 +12,7 @@ from typing import Self
 
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.comparisons import compared, other_levels
+from crosswind.analysis.comparisons import compared_cells, other_levels
 from crosswind.catalog.metrics import metric_named
 from crosswind.decisions.statement import ComparedLevel, Note, Stored
 from crosswind.findings.break_even.result import (
@@ -24,10 +24,10 @@ from crosswind.findings.break_even.result import (
 )
 from crosswind.findings.break_even.sentence import break_even_sentence
 from crosswind.findings.judged import Context, Judging
-from crosswind.stats.estimate import Interval, TooFewSamples, refused
+from crosswind.stats.estimate import Interval
 
 LEVEL = 0.95
-"""The set's, and each interval's."""
+"""The confidence level."""
 
 
 class AskedBreakEven(Stored):
@@ -56,7 +56,7 @@ class Band:
 
     @classmethod
     def of(cls, x: float, effect: Interval) -> Self:
-        """An effect's. A ratio that comes out the same every time is its own limits."""
+        """From a ratio at a place. An exact ratio is both of its limits."""
         value = None if effect.value is None or effect.value <= 0 else log(effect.value)
         if effect.is_exact and value is not None:
             return cls(x, value, value, value, exact=True)
@@ -95,9 +95,9 @@ def _between(one: Band, other: Band) -> Iterator[tuple[float, float, Better]]:
     elif one.exact and other.exact:
         # Two exact numbers say nothing of the line between them, but where one of them is equality itself.
         if "same" in (one.less, other.less):
-            is_first = one.less == "same"
-            yield ends[0], ends[0] if is_first else ends[1], one.less
-            yield ends[0] if is_first else ends[1], ends[1], other.less
+            turn = one.x if one.less == "same" else other.x
+            yield one.x, turn, one.less
+            yield turn, other.x, other.less
         else:
             yield ends[0], ends[0], one.less
             yield *ends, "unknown"
@@ -172,7 +172,9 @@ def _points(
             continue
         x_text = levels.pop(asked.over)
         reference, other = sides[0], sides[1]
-        x, effect = places[reference.cell], _effect(asked, reference, other)
+        x = places[reference.cell]
+        made = compared_cells(reference, other, asked.metric, asked.statistic, is_ratio=True, level=LEVEL)
+        effect = made.estimate
         point = BreakEvenPoint(
             x=x,
             x_text=x_text,
@@ -184,14 +186,6 @@ def _points(
         groups.setdefault(tuple(levels.items()), []).append(point)
     for others, points in groups.items():
         yield dict(others), sorted(points, key=lambda point: point.x)
-
-
-def _effect(asked: AskedBreakEven, reference: CellData, other: CellData) -> Interval:
-    try:
-        sides = reference.side(asked.metric), other.side(asked.metric)
-    except TooFewSamples as error:
-        return refused(error.message, n=0, level=LEVEL)
-    return compared(sides[0], sides[1], asked.statistic, is_ratio=True, level=LEVEL).estimate
 
 
 def _group(levels: dict[str, str], points: list[BreakEvenPoint]) -> BreakEvenGroup:

@@ -22,7 +22,7 @@ _BACK = " there and back"
 
 
 def break_even_sentence(made: BreakEven) -> str:
-    """Each combination's stretches; among many, the first ones'."""
+    """A clause for each combination of the other levels, four at most."""
     absent = _absent(made)
     if not made.groups:
         return f"Cannot tell: {made.reason}{absent}."
@@ -46,8 +46,7 @@ def _what(made: BreakEven) -> str:
     """The compared number: "mean round-trip time"."""
     metric = metric_named(made.metric)
     assert metric is not None  # The study was checked.
-    title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
-    return f"{STATISTICS[made.statistic].heading} {title}"
+    return f"{STATISTICS[made.statistic].heading} {metric.title_in_sentence}"
 
 
 def _name(group: BreakEvenGroup, varied: Sequence[str]) -> str:
@@ -56,7 +55,7 @@ def _name(group: BreakEvenGroup, varied: Sequence[str]) -> str:
 
 
 def group_text(made: BreakEven, group: BreakEvenGroup) -> str:
-    """A combination's stretches, as a clause."""
+    """The clause on one combination: its stretches."""
     stretches = group.stretches
     if len(stretches) == 1:
         return _throughout(made, group, stretches[0])
@@ -82,8 +81,8 @@ def _break_even(made: BreakEven, group: BreakEvenGroup) -> str:
         if made.x_unit == "bytes":
             limits = f"[{place_text(made, middle.low)}, {place_text(made, middle.high)}]"
             return f"break-even at {place_text(made, group.crossings[0])} {limits}: {sides}"
-        limits = f"[{_number(made, middle.low)}, {_number(made, middle.high)}]"
-        return f"break-even at {_number(made, group.crossings[0])} {limits} {_unit(made)}: {sides}"
+        limits = f"[{short_number(middle.low)}, {short_number(middle.high)}]"
+        return f"break-even at {short_number(group.crossings[0])} {limits} {_unit(made)}: {sides}"
     where = (
         f"at {place_text(made, middle.low)}"
         if middle.low == middle.high
@@ -130,7 +129,7 @@ def _better(made: BreakEven, less: Better) -> str:
 
 
 def _from_to(made: BreakEven, stretch: BreakEvenStretch, word: str = "to") -> str:
-    low = place_text(made, stretch.low) if made.x_unit == "bytes" else _number(made, stretch.low)
+    low = place_text(made, stretch.low) if made.x_unit == "bytes" else short_number(stretch.low)
     return f"{low} {word} {place_text(made, stretch.high)}"
 
 
@@ -138,14 +137,9 @@ def place_text(made: BreakEven, x: float) -> str:
     """A place with its unit: "165 ms there and back"."""
     if made.x_unit == "bytes":
         return bytes_text(round(x))
-    return f"{_number(made, x)} {_unit(made)}"
+    return f"{short_number(x)} {_unit(made)}"
 
 
 def _unit(made: BreakEven) -> str:
     """With what the places count: "ms there and back"."""
     return f"{made.x_unit}{_BACK if made.x_title.endswith(_BACK) else ''}"
-
-
-def _number(made: BreakEven, x: float) -> str:
-    """A place with three digits, without its unit."""
-    return str(round(x)) if made.x_unit == "bytes" else short_number(x)

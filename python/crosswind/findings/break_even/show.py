@@ -59,7 +59,7 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
 
 
 def _tone(groups: Sequence[BreakEvenGroup]) -> Tone:
-    """Doubtful where some combination has no place at which one level is better."""
+    """Good if every combination has a decided stretch."""
     decided = [any(stretch.less != "unknown" for stretch in group.stretches) for group in groups]
     return Tone.GOOD if decided and all(decided) else Tone.DOUBTFUL
 

@@ -10,15 +10,16 @@ from typing import Any, get_args
 
 from pydantic import Field
 
-from crosswind.catalog.factors import factor_scale
 from crosswind.catalog.metrics import SHARE_STATISTIC, Metric
 from crosswind.decisions.statement import NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN, Range, Scale, Yes, range_of
 from crosswind.errors import did_you_mean
 from crosswind.findings.declared import (
     DeclaredTable,
     FindingError,
+    check_asks,
     check_factors,
     check_fixed,
+    check_numeric,
     check_statistic,
     indices_of,
     level_of,
@@ -27,7 +28,7 @@ from crosswind.findings.declared import (
     quantity_of,
 )
 from crosswind.study.cells import Cell, Where, where_of
-from crosswind.study.declared import MOST_CHARACTERS, Declaration, Reading
+from crosswind.study.declared import Declaration, Reading
 from crosswind.study.errors import DesignError
 from crosswind.study.tables import BoundValue, OrShare, TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
@@ -286,18 +287,9 @@ def _check_sentence(table: QuestionTable, place: Location) -> None:
         return
     if table.says is not None:
         raise FindingError((*place, "source"), "says needs a source", "name the document, or write asks = a question")
-    text = (table.asks or "").strip()
     if table.asks is None:
         raise FindingError((*place, "asks"), "is missing", "write asks = ..., or source = ... and says = ...")
-    if not text.endswith("?") or len(text) < 2:
-        raise FindingError(
-            (*place, "asks"), f"{shown(table.asks)} is not a question", "one sentence that ends with a question mark"
-        )
-    if len(table.asks) > MOST_CHARACTERS or "\n" in text:
-        is_long = len(table.asks) > MOST_CHARACTERS
-        message = f"the question has {len(table.asks)} characters" if is_long else "it has several lines"
-        hint = f"one sentence of at most {MOST_CHARACTERS} characters, on one line"
-        raise FindingError((*place, "asks"), message, hint)
+    check_asks(table.asks, place)
 
 
 def _asked_for(table: QuestionTable, metric: Metric, place: Location) -> tuple[Yes, Scale, float | None]:
@@ -357,11 +349,8 @@ def _check_factor(table: QuestionTable, scale: Scale, where: Where, place: Locat
         raise FindingError((*place, "factor"), "is missing", "the key of the factor whose levels are compared")
     check_factors({"factor": table.factor}, place, reading.parts, metric=metric_of(table.metric, place))
     check_fixed(table.factor, where, place)
-    if scale in OF_NEIGHBOURS and factor_scale(table.factor) is None:
-        message = f"the levels of {table.factor} are no numbers, of which there is a {scale}"
-        raise FindingError(
-            (*place, "factor"), message, "a key that is a time, a rate, a size or a share, as path.delay"
-        )
+    if scale in OF_NEIGHBOURS:
+        check_numeric(table.factor, (*place, "factor"), f", of which there is a {scale}")
 
 
 def _compared(table: QuestionTable, place: Location, reading: Reading, *, takes_all: bool) -> tuple[Where, ...]:

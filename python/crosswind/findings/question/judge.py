@@ -14,7 +14,7 @@ from typing import Self
 
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.comparisons import Compared, compared, compared_statistic, other_levels
+from crosswind.analysis.comparisons import compared_cells, compared_statistic, other_levels
 from crosswind.analysis.effects import Predicted, exponent_of, mean_error, over_model, per_step
 from crosswind.analysis.estimates import BoundedNumber, estimate_of_cell, within_nature
 from crosswind.analysis.predictions import predictions_of
@@ -31,7 +31,7 @@ from crosswind.report.text.effects import named_level
 from crosswind.stats.chance import share_limit
 from crosswind.stats.design import share_shortage
 from crosswind.stats.differences import INSTANT, Side
-from crosswind.stats.estimate import Interval, TooFewSamples, estimated, without_interval
+from crosswind.stats.estimate import Interval, estimated, without_interval
 from crosswind.stats.quantile import repetition_quantile_interval
 from crosswind.stats.share import OF_SHARES, Share, difference_limits
 
@@ -121,7 +121,8 @@ def _of_pair(question: Statement, reference: CellData, other: CellData, places: 
     metric, cells = _metric(question), (reference, other)
     sides = [_side(question, cell) for cell in cells]
     fixed = other_levels(reference, str(question.factor))
-    made = _compared(question, metric, cells)
+    is_ratio = question.scale in ("ratio", "exponent")
+    made = compared_cells(reference, other, metric.name, question.statistic, is_ratio=is_ratio, level=LEVEL)
     if made.effect is None:
         made = replace(made, n=sum(side.value.n for side in sides))
     if made.is_constant and metric.is_share and question.bound is not None:
@@ -146,15 +147,6 @@ def _of_pair(question: Statement, reference: CellData, other: CellData, places: 
         ),
         OfEffect(made.effect, question.range, _place_of(question.scale, places)),
     )
-
-
-def _compared(question: Statement, metric: Metric, cells: Sequence[CellData]) -> Compared:
-    is_ratio = question.scale in ("ratio", "exponent")
-    try:
-        reference, other = (cell.side(metric.name) for cell in cells)
-    except TooFewSamples as error:
-        return Compared(None, error.message, 0, LEVEL)
-    return compared(reference, other, question.statistic, is_ratio=is_ratio, level=LEVEL)
 
 
 def _limit_of(cells: Iterable[CellData]) -> int | None:

@@ -67,22 +67,19 @@ def statements_of(answers: Iterable[Answer]) -> list[Judged]:
     groups: dict[tuple[str, str], list[Answer]] = {}
     for answer in answers:
         if answer.source:
-            groups.setdefault((answer.source, answer.asks), []).append(answer)
+            groups.setdefault(_key(answer), []).append(answer)
     return [Judged(group) for group in groups.values()]
 
 
 def with_joint(answers: Sequence[Answer]) -> list[Answer]:
-    """The answers, those on a statement with choices with the verdict over all of them."""
-    joint = {
-        id(answer): statement
-        for statement in statements_of(answers)
-        if len(statement.answers) > 1
-        for answer in statement.answers
-    }
-    return [
-        answer.model_copy(update={"joint": statement.line}) if (statement := joint.get(id(answer))) else answer
-        for answer in answers
-    ]
+    """The answers; each choice's has the verdict over its whole statement."""
+    lines_of = {_key(each.answers[0]): each.line for each in statements_of(answers) if len(each.answers) > 1}
+    return [answer.model_copy(update={"joint": lines_of.get(_key(answer), "")}) for answer in answers]
+
+
+def _key(answer: Answer) -> tuple[str, str]:
+    """A statement's document and text, common to its choices."""
+    return answer.source, answer.asks
 
 
 def lines(statements: Sequence[Judged]) -> Iterator[str]:

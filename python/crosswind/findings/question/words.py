@@ -36,7 +36,7 @@ def with_level(answer: Answer, level: str) -> str:
 def what_of(answer: Answer) -> str:
     """The compared number: "median page load time"; for a share, and for a mean by nature, its name alone."""
     metric = metric_of_answer(answer)
-    title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
+    title = metric.title_in_sentence
     if metric.name not in METRICS:
         return "share of exchanges that failed"
     title = title.replace(", a message", " for each message")

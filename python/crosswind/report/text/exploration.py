@@ -163,6 +163,6 @@ def _conclusion(effect: StatisticComparison) -> str:
 
 
 def _metric_name(metric: Metric, statistic: str) -> str:
-    title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
+    title = metric.title_in_sentence
     name = STATISTICS[statistic].heading
     return f"{begun(name)} {title}"
