@@ -27,8 +27,8 @@ help:
 	@echo "make wheels      wheels for other machines, x86-64 and arm64, in dist/wheels; ARCHITECTURES=aarch64 for one of them"
 	@echo "make install     the wheel into VENV (default .venv)"
 	@echo "make build       the wheel, in dist/"
-	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 or 7.2 for another series"
-	@echo "make kernel-wheel  the same as a wheel for other machines, in dist/kernel/; KERNEL=\"6.12 6.1\" for both series"
+	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once"
+	@echo "make kernel-wheel  the same as a wheel for other machines, in dist/kernel/"
 	@echo "make deb         a Debian package for this system's Python, with the kernel of virtual time: in dist/deb"
 	@echo "make release     the wheel, what it is made of (SBOM), what the version brings, digests: in dist/release"
 	@echo "make browser     what browsers and Node need as clients and servers (docs/peers-node.md): Chromium, Node, npm packages"
@@ -79,13 +79,12 @@ endif
 	@touch $@
 
 # Whoever wants no virtual time needs none of this.
-KERNEL ?= 6.12
 kernel:
-	@kernel/build $(KERNEL)
+	@kernel/build
 
 # Not beside Crosswind's own wheel, which is installed by the name of its directory.
 kernel-wheel:
-	@python="$$(packaging/find-python)" && "$$python" packaging/kernel/wheel.py dist/kernel $(KERNEL)
+	@python="$$(packaging/find-python)" && "$$python" packaging/kernel/wheel.py dist/kernel
 
 deb: dist/.built kernel-wheel
 	packaging/deb

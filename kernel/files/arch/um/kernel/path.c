@@ -25,7 +25,6 @@
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 #include <linux/wait.h>
 #include <net/net_namespace.h>
 #include <net/rtnetlink.h>
@@ -327,11 +326,6 @@ static int host_init(struct net_device *device)
 {
 	struct host *host = netdev_priv(device);
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-	device->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
-	if (!device->tstats)
-		return -ENOMEM;
-#endif
 	kref_get(&host->path->users);
 	return 0;
 }
@@ -350,9 +344,6 @@ static void host_free(struct net_device *device)
 {
 	struct host *host = netdev_priv(device);
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-	free_percpu(device->tstats);
-#endif
 	kref_put(&host->path->users, path_release);
 }
 
@@ -373,16 +364,10 @@ static void host_setup(struct net_device *device)
 	device->max_mtu = ETH_MAX_MTU;
 	device->hw_features = NETIF_F_SG | NETIF_F_FRAGLIST;
 	device->features = device->hw_features;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 	device->lltx = true;
-#else
-	device->features |= NETIF_F_LLTX;
-#endif
 	device->needs_free_netdev = true;
 	device->priv_destructor = host_free;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 	device->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
-#endif
 }
 
 /* Nobody makes a device without a path. */
@@ -562,12 +547,8 @@ static int path_open(struct inode *inode, struct file *file)
 	spin_lock_init(&path->lock);
 	init_waitqueue_head(&path->wait);
 	tasklet_setup(&path->deliver, deliver_soon);
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-	hrtimer_setup(&path->timer, alarm_rings, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-#else
 	hrtimer_init(&path->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	path->timer.function = alarm_rings;
-#endif
 	path->alarm = U64_MAX;
 	file->private_data = path;
 	return nonseekable_open(inode, file);
