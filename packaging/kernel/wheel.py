@@ -1,10 +1,10 @@
-"""Makes the wheel crosswind-kernel: kernels of virtual time, with what their source code is made from.
+"""Makes the wheel crosswind-kernel: the kernel of virtual time, with what its source code is made from.
 
-    python packaging/kernel/wheel.py DIRECTORY SERIES...
+    python packaging/kernel/wheel.py DIRECTORY
 
-Builds the kernels of these series (kernel/build), unless they are built, and prints the path of the wheel. A wheel is
-an archive with three files about itself (packaging.python.org, "Binary distribution format"). This one holds data
-alone, so that a build backend would have nothing to do but to write these.
+Builds the kernel (kernel/build), unless it is built, and prints the path of the wheel. A wheel is an archive with three
+files about itself (packaging.python.org, "Binary distribution format"). This one holds data alone, so that a build
+backend would have nothing to do but to write these.
 """
 
 import base64
@@ -27,7 +27,7 @@ NOTICES = ROOT / "THIRD-PARTY-NOTICES.txt"
 NAME = "crosswind_kernel"
 TAG = "py3-none-linux_x86_64"
 TIME = (2026, 1, 1, 0, 0, 0)
-"""Of every file, so that the same kernels make the same wheel."""
+"""Of every file, so that the same kernel makes the same wheel."""
 
 BUILT = ("linux", "kernel.json", ".config")
 PROGRAM = 0o755
@@ -37,24 +37,24 @@ File = tuple[str, bytes, int]
 """Name in the wheel, content and mode."""
 
 
-def main(directory: Path, series: Sequence[str]) -> int:
+def main(directory: Path) -> int:
     """Makes the wheel. Returns the exit status."""
     try:
-        places = [built(each) for each in series]
+        place = built()
     except subprocess.CalledProcessError as error:
         return int(error.returncode)  # kernel/build has said why.
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     directory.mkdir(parents=True, exist_ok=True)
     wheel = directory / f"{NAME}-{version}-{TAG}.whl"
-    write(wheel, [*package(places), *about(version, places)], record=f"{info(version)}/RECORD")
+    write(wheel, [*package(place), *about(version, place)], record=f"{info(version)}/RECORD")
     print(wheel)
     return 0
 
 
-def built(series: str) -> Path:
+def built() -> Path:
     """The directory of the kernel that the sources of this repository give, built if it was not."""
     place = ""
-    with subprocess.Popen([SOURCE / "build", series], stdout=subprocess.PIPE, text=True) as build:
+    with subprocess.Popen([SOURCE / "build"], stdout=subprocess.PIPE, text=True) as build:
         for line in build.stdout or ():
             place = line.rstrip("\n")
             print(place, file=sys.stderr)
@@ -63,13 +63,12 @@ def built(series: str) -> Path:
     return Path(place)
 
 
-def package(places: Sequence[Path]) -> Iterator[File]:
-    """The importable package: kernels by series, and the sources with their licence."""
-    yield f"{NAME}/__init__.py", b'"""Kernels of virtual time, which Crosswind finds here."""\n', TEXT
-    for place in places:
-        for name in BUILT:
-            file = place / name
-            yield f"{NAME}/kernels/{facts(place)['series']}/{name}", file.read_bytes(), mode(file)
+def package(place: Path) -> Iterator[File]:
+    """The importable package: the kernel, and the sources with their licence."""
+    yield f"{NAME}/__init__.py", b'"""The kernel of virtual time, which Crosswind finds here."""\n', TEXT
+    for name in BUILT:
+        file = place / name
+        yield f"{NAME}/kernels/{facts(place)['series']}/{name}", file.read_bytes(), mode(file)
     for file in sorted(source()):
         yield f"{NAME}/source/{file.relative_to(ROOT)}", file.read_bytes(), mode(file)
 
@@ -81,9 +80,9 @@ def source() -> Iterator[Path]:
         yield from (path for path in folder.rglob("*") if path.is_file())
 
 
-def about(version: str, places: Sequence[Path]) -> Iterator[File]:
+def about(version: str, place: Path) -> Iterator[File]:
     """What a wheel says of itself, but for the list of its files."""
-    sources = [f"- Linux {kernel['release']} from Debian's {kernel['source']}" for kernel in map(facts, places)]
+    kernel = facts(place)
     metadata = [
         "Metadata-Version: 2.4",
         "Name: crosswind-kernel",
@@ -96,7 +95,7 @@ def about(version: str, places: Sequence[Path]) -> Iterator[File]:
         "Description-Content-Type: text/markdown",
         "",
         (HERE / "README.md").read_text(encoding="utf-8"),
-        *sources,
+        f"Linux {kernel['release']} from Debian's {kernel['source']}",
         "",
     ]
     wheel = ["Wheel-Version: 1.0", "Generator: crosswind", "Root-Is-Purelib: false", f"Tag: {TAG}", ""]
@@ -139,6 +138,6 @@ def mode(file: Path) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(main(Path(sys.argv[1])))

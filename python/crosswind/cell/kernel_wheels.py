@@ -1,4 +1,4 @@
-"""Installs virtual-time kernels from the wheel crosswind-kernel, without the package."""
+"""Installs the virtual-time kernel from the wheel crosswind-kernel, without the package."""
 
 import base64
 import csv
@@ -10,7 +10,6 @@ import re
 import shutil
 import urllib.request
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from crosswind.cell.kernels import WHEEL, kernels_directory
@@ -28,16 +27,16 @@ _MOST_BYTES = 200 << 20
 _DOWNLOAD_TIMEOUT_S = 60
 
 
-def install_kernels(source: str) -> list[Path]:
-    """Unpacks a wheel's kernels. Args: source: the wheel, its directory, or its address.
+def install_kernel(source: str) -> Path:
+    """Unpacks a wheel's kernel. Args: source: the wheel, its directory, or its address.
 
-    Returns: their places. Raises: UsageError without such a wheel, or for a changed one. DiskError.
+    Returns: its place. Raises: UsageError without such a wheel, or for a changed one. DiskError.
     """
     with temporary_directory() as scratch:
         wheel = _fetched(source, scratch) if source.startswith("https://") else _found(Path(source))
         try:
             with zipfile.ZipFile(wheel) as archive:
-                return [_put(series, files) for series, files in _kernels(archive, wheel)]
+                return _put(*_kernel(archive, wheel))
         except (zipfile.BadZipFile, KeyError, ValueError) as error:
             raise UsageError(f"{wheel.name} is damaged: {error}", hint="copy or download it again") from None
         except OSError as error:
@@ -66,11 +65,12 @@ def _fetched(address: str, scratch: Path) -> Path:
     return wheel
 
 
-def _kernels(archive: zipfile.ZipFile, wheel: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Each kernel's series and files, checked against the wheel's list."""
+def _kernel(archive: zipfile.ZipFile, wheel: Path) -> tuple[str, dict[str, bytes]]:
+    """The kernel's series and files, checked against the wheel's list."""
     listed = next(name for name in archive.namelist() if name.endswith(".dist-info/RECORD"))
     sums = {name: digest for name, digest, _ in csv.reader(io.StringIO(archive.read(listed).decode()))}
-    kernels: dict[str, dict[str, bytes]] = {}
+    series = ""
+    files: dict[str, bytes] = {}
     for name in archive.namelist():
         if match := _MEMBER.fullmatch(name):
             with archive.open(name) as member:
@@ -78,14 +78,14 @@ def _kernels(archive: zipfile.ZipFile, wheel: Path) -> Iterator[tuple[str, dict[
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
             if sums.get(name) != f"sha256={digest}":
                 raise ValueError(f"{name} is not what its list of files says")
-            kernels.setdefault(match["series"], {})[match["file"]] = content
-    if not kernels:
+            series, files[match["file"]] = match["series"], content
+    if not files:
         raise UsageError(f"{wheel.name} has no kernel", hint=f"it should be {WHEEL}")
-    yield from kernels.items()
+    return series, files
 
 
 def _put(series: str, files: dict[str, bytes]) -> Path:
-    """A kernel in its own directory, whole or not at all, and its series' link."""
+    """A kernel in its own directory, whole or not at all, and the link to it."""
     digest = str(json.loads(files["kernel.json"])["digest"])
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"a kernel's digest is {digest[:20]!r}")

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from crosswind.cell.kernel_wheels import WHEELS, install_kernels
+from crosswind.cell.kernel_wheels import WHEELS, install_kernel
 from crosswind.cell.kernels import WHEEL
 from crosswind.errors import UsageError
 
@@ -24,6 +24,5 @@ def command(action: str, source: str | None) -> int:  # noqa: ARG001 -- there is
             f"where the kernel is from is not said: {WHEEL}, its directory or its address",
             hint="`make kernel-wheel` in Crosswind's sources makes that wheel; `make kernel` does without it",
         )
-    for kernel in install_kernels(place):
-        click.echo(f"installed {kernel}")
+    click.echo(f"installed {install_kernel(place)}")
     return 0
