@@ -110,8 +110,8 @@ class Memory:
 
 
 def template() -> Template:
-    """A kernel for cells of Crosswind's own client and server."""
-    return Template(find_kernel(), Path(CELL), trusted=True)
+    """A booted kernel."""
+    return Template(find_kernel(), Path(CELL))
 
 
 def download(transport: str, **settings: object) -> Json:
@@ -158,7 +158,7 @@ KINDS = (
 def packets(_directory: Path) -> None:
     """Packets a second of transfers, both ways in turns."""
     for kind in KINDS:
-        guests = Template(find_kernel(), Path(CELL)) if kind.workload is PROGRAMS else template()
+        guests = template()
         now: list[Ran] = []
         before: list[Ran] = []
         for _ in range(ROUNDS):

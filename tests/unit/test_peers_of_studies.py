@@ -14,7 +14,7 @@ from crosswind.cell.binary import with_ports
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError, StudyError
-from crosswind.execution.workers.virtual import memory_mb, trusts
+from crosswind.execution.workers.virtual import memory_mb
 from crosswind.peers import iperf3
 from crosswind.peers.registry import PEERS, KnownPeer, Obstacle
 from crosswind.study.design import Study
@@ -195,17 +195,6 @@ def test_a_guest_that_runs_programs_has_memory_for_a_browser() -> None:
     assert needed(kind="echo", client=None) == 512
     assert needed(kind="echo", client={"name": "node", "command": ["node"]}) == 3072
     assert needed(kind="program", client=["true"]) == 3072
-
-
-def test_a_guest_trusts_what_crosswind_brings_and_no_program_of_the_users() -> None:
-    def trusted(**workload: object) -> bool:
-        return trusts(planned_cell(0, parameters={"workload": workload}))
-
-    chromium, own = {"name": "chromium", "command": ["python3"]}, {"name": "mine", "command": ["./mine"]}
-    assert trusted(kind="echo", client=None)
-    assert trusted(kind="echo", client=chromium)
-    assert not trusted(kind="echo", client=chromium, server=own)
-    assert not trusted(kind="program", client=["true"])
 
 
 def of_peers(verified: str | None = "wss", wait: int | None = 7, **facts: float) -> Finished:

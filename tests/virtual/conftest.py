@@ -31,14 +31,6 @@ def template() -> Iterator[Template]:
     template.close()
 
 
-@pytest.fixture(scope="session")
-def trusting_template() -> Iterator[Template]:
-    """A booted kernel whose guests run what Crosswind knows, without ptrace where that is possible."""
-    template = Template(requires_kernel(), requires_binary(), trusted=True)
-    yield template
-    template.close()
-
-
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a pytest of its own find Crosswind, its plugin and the kernel, and load no plugin but those it is told to.
@@ -66,9 +58,9 @@ def everyone(installed_for_everyone: Everyone) -> Iterator[Everyone]:
 
 
 @pytest.fixture
-def cells(trusting_template: Template, tmp_path: Path) -> VirtualCells:
+def cells(template: Template, tmp_path: Path) -> VirtualCells:
     """A place to run cells in virtual time."""
-    return VirtualCells(trusting_template, requires_binary(), tmp_path)
+    return VirtualCells(template, requires_binary(), tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,6 @@ WITHOUT_PROC = ["unshare", "--mount", "sh", "-c", 'umount --lazy /proc && exec "
 SMALL = "mount -t tmpfs -o size=1M none /dev/shm && mount -t tmpfs -o size=1M,mode=1777 none $TMPDIR"
 WITHOUT_MEMORY = ["unshare", "--mount", "sh", "-c", f'{SMALL} && exec "$@"', "sh"]
 ECHO = ["echo", "--repetitions", "1", "--messages", "3", "--delay", "10ms"]
-# A program of the user's: Crosswind's own ends can do without ptrace on Linux 7.2.
 PROGRAM = ["exec", "--clock", "virtual", "--delay", "10ms", "--", "true"]
 
 

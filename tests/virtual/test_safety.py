@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import requires_binary
 from crosswind.cell.guests import Template
-from processes import descendants_of
-from virtual.conftest import requires_kernel
-from virtual.lab import VirtualCells, run, run_script, start
+from virtual.lab import run, run_script
 
 
 @pytest.fixture
@@ -174,32 +171,3 @@ def test_the_hosts_processes_and_devices_cannot_be_seen(template: Template) -> N
     assert "pytest" not in ran.output
     assert "no such process" in ran.output
     assert not {"kvm", "mem", "sda", "vda", "nvme0n1", "loop0", "fuse"} & set(ran.output.splitlines())
-
-
-SPIN = "print('here', flush=True)\nwhile True: pass"
-
-
-@pytest.mark.parametrize("trusted", [False, True])
-def test_only_programs_that_are_trusted_run_without_ptrace(
-    template: Template, trusting_template: Template, *, trusted: bool
-) -> None:
-    guest = start(trusting_template if trusted else template, sys.executable, "-IS", "-c", SPIN)
-    assert guest.output.readline() == b"here\n"
-    status = dict(
-        line.split(":\t") for line in Path(f"/proc/{max(descendants_of(guest.pid))}/status").read_text().splitlines()
-    )
-    guest.kill()
-    assert (status["TracerPid"] == "0") == (trusted and requires_kernel().knows_seccomp)
-
-
-@pytest.mark.parametrize("transport", ["tcp", "http3"])
-def test_a_cell_is_the_same_with_and_without_ptrace(
-    template: Template, trusting_template: Template, tmp_path: Path, transport: str
-) -> None:
-    digests = [
-        VirtualCells(kernel, requires_binary(), tmp_path / name)
-        .run({"kind": "echo", "transport": transport, "messages": 50}, forward={"delay_ns": 10_000_000, "loss": 0.05})
-        .digests()
-        for name, kernel in (("traced", template), ("trusted", trusting_template))
-    ]
-    assert digests[0] == digests[1]

@@ -154,12 +154,10 @@ class Template:
     Args:
         binary: crosswind-cell.
         memory_mb: a guest's.
-        trusted: whether none of its programs tries to get out. Then a capable kernel avoids ptrace, faster and with the
-            same results; but a malicious program can get out of a guest.
     Raises: EngineError when it does not start.
     """
 
-    def __init__(self, kernel: Kernel, binary: Path, *, memory_mb: int = MEMORY_MB, trusted: bool = False) -> None:
+    def __init__(self, kernel: Kernel, binary: Path, *, memory_mb: int = MEMORY_MB) -> None:
         check_proc()
         check_readable(binary)
         memory = memory_directory(BOOTED_BYTES if memory_mb <= MEMORY_MB else PROGRAM_BOOTED_BYTES)
@@ -172,7 +170,6 @@ class Template:
             f"mem={memory_mb}M",
             *("root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={binary.absolute()}"),
             *("time-travel=inf-cpu", f"time-travel-start={START_NS - _AGE_NS}", f"age={AGE_S}", "norandmaps"),
-            *(["seccomp=auto"] if trusted and kernel.knows_seccomp else []),
             *("con=null", "console=stderr0", "quiet", f"template={theirs.fileno()}", "--", "--guest"),
         ]
         try:

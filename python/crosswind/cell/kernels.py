@@ -49,11 +49,6 @@ class Kernel:
         """The name for reproducing a result: series and digest."""
         return f"{self.series}-{self.digest}"
 
-    @property
-    def knows_seccomp(self) -> bool:
-        """Whether it can run programs without ptrace: Linux can since 6.16."""
-        return _numbers(self.series) >= (6, 16)
-
 
 def kernels_directory() -> Path:
     """Where `make kernel` puts them: $CROSSWIND_KERNELS, else the user's cache."""

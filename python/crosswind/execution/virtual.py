@@ -30,7 +30,7 @@ from crosswind.cell.result import Finished
 from crosswind.errors import EngineError, StudyError
 from crosswind.execution.planning import planned_cells
 from crosswind.execution.stops import StopRequests
-from crosswind.execution.workers.virtual import HEARTBEAT_NS, memory_mb, trusts
+from crosswind.execution.workers.virtual import HEARTBEAT_NS, memory_mb
 from crosswind.execution.workers.worker import followed, sent
 from crosswind.files.temporary import temporary_directory
 from crosswind.store.manifest import Options
@@ -177,7 +177,7 @@ def run_in_virtual_time(
     def start(template: Template) -> CellProcess:
         return CellProcess(cell, binary=binary, template=template, cpu=cpu)
 
-    process = _TEMPLATES.start(kernel, binary, start, memory_mb=memory_mb(planned), trusted=trusts(planned))
+    process = _TEMPLATES.start(kernel, binary, start, memory_mb=memory_mb(planned))
     try:
         return followed(process, stops)
     finally:
@@ -201,11 +201,11 @@ def _written(directory: Path, suffix: str) -> str:
 
 
 class _Templates:
-    """This process's booted kernels, one for each kernel, binary, memory size and trust."""
+    """This process's booted kernels, one for each kernel, binary and memory size."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._booted: dict[tuple[Path, Path, int, bool], Template] = {}
+        self._booted: dict[tuple[Path, Path, int], Template] = {}
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
@@ -216,20 +216,19 @@ class _Templates:
         start: Callable[[Template], CellProcess],
         *,
         memory_mb: int = MEMORY_MB,
-        trusted: bool = False,
     ) -> CellProcess:
         """Calls `start` with the kernel's template. Raises: EngineError when it does not run."""
-        key = (kernel.program, binary.absolute(), memory_mb, trusted)
+        key = (kernel.program, binary.absolute(), memory_mb)
         # A template answers one request at a time.
         with self._lock:
             template = self._booted.pop(key, None)
             if template is not None:
                 with contextlib.suppress(EngineError):  # Somebody ended it since it was last used.
                     return self._started(key, template, start)
-            return self._started(key, Template(kernel, binary, memory_mb=memory_mb, trusted=trusted), start)
+            return self._started(key, Template(kernel, binary, memory_mb=memory_mb), start)
 
     def _started(
-        self, key: tuple[Path, Path, int, bool], template: Template, start: Callable[[Template], CellProcess]
+        self, key: tuple[Path, Path, int], template: Template, start: Callable[[Template], CellProcess]
     ) -> CellProcess:
         """Keeps the template for the next cell where it started this one, and else ends it."""
         try:

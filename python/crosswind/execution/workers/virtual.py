@@ -10,7 +10,6 @@ from crosswind.cell.kernels import find_kernel
 from crosswind.cell.process import CellProcess
 from crosswind.execution.admission import Admitted
 from crosswind.execution.workers.worker import Launched, RunningCell, Start, Worker
-from crosswind.peers.registry import PEERS
 from crosswind.store.plan import PlannedCell
 
 HEARTBEAT_NS = 10_000_000_000
@@ -28,7 +27,7 @@ class VirtualWorker(Worker):
         self._free = deque(list(processors)[:jobs])
         self._cpus: dict[str, int] = {}
         self._binary = binary
-        self._templates: dict[tuple[str | None, int, bool], Template] = {}
+        self._templates: dict[tuple[str | None, int], Template] = {}
 
     def takes(self, planned: PlannedCell) -> bool:
         """Every repetition in virtual time."""
@@ -65,15 +64,10 @@ class VirtualWorker(Worker):
         self._templates.clear()
 
     def _template(self, planned: PlannedCell) -> Template:
-        key = series, memory, trusted = planned.kernel, memory_mb(planned), trusts(planned)
+        key = series, memory = planned.kernel, memory_mb(planned)
         if key not in self._templates:
-            self._templates[key] = Template(find_kernel(series), self._binary, memory_mb=memory, trusted=trusted)
+            self._templates[key] = Template(find_kernel(series), self._binary, memory_mb=memory)
         return self._templates[key]
-
-
-def trusts(planned: PlannedCell) -> bool:
-    """Whether a guest trusts its programs: Crosswind's own and bundled peers, no user's."""
-    return not planned.has_programs and all(name in PEERS for name in planned.peers)
 
 
 MOST_IN_LITTLE = 32
