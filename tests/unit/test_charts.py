@@ -84,8 +84,8 @@ def test_names_that_are_no_levels_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("key", "is_ordered"),
     [("path.queue", True), ("path.forward.queue", True), ("workload.streams", True), ("path.rate", True),
-     ("workload.transport", False), ("host.congestion_control", False), ("host.kernel", False), ("part", False),
-     ("path.count", False), ("workload.connection", False)],
+     ("workload.transport", False), ("host.congestion_control", False), ("part", False), ("path.count", False),
+     ("workload.connection", False)],
 )  # fmt: skip
 def test_what_is_ordered_follows_from_the_catalogue(key: str, is_ordered: bool) -> None:
     assert axis_of(key, []).is_ordered is is_ordered

@@ -164,8 +164,8 @@ def test_other_braces_in_the_arguments_of_programs_stay(argument: str) -> None:
 
 def test_a_congestion_control_that_the_kernel_of_virtual_time_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Kernel(Path("linux"), "6.12", "6.12.90", "s", "d", "o", frozenset({"reno", "cubic"}))
-    monkeypatch.setattr("crosswind.cell.check.find_kernel", lambda _series: kernel)
-    monkeypatch.setattr("crosswind.cell.clocks.find_kernel", lambda _series: kernel)
+    monkeypatch.setattr("crosswind.cell.check.find_kernel", lambda: kernel)
+    monkeypatch.setattr("crosswind.cell.clocks.find_kernel", lambda: kernel)
     wanted = '[host]\nclock = "virtual"\ncongestion_control = ["cubic", "vegas"]\n'
     error = refused(study(ECHO + wanted))
     assert error.message == (
@@ -174,7 +174,7 @@ def test_a_congestion_control_that_the_kernel_of_virtual_time_lacks_is_refused(m
     )
     assert error.hint == "it offers: cubic reno"
     silent = Kernel(Path("linux"), "6.12", "6.12.90", "s", "d", "o", None)
-    monkeypatch.setattr("crosswind.cell.check.find_kernel", lambda _series: silent)
+    monkeypatch.setattr("crosswind.cell.check.find_kernel", lambda: silent)
     assert len(checked(study(ECHO + wanted))) == 2
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from crosswind.api.first_look import NOTE, first_look
 from crosswind.cell.kernels import Kernel
-from crosswind.errors import EngineError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 
@@ -14,7 +13,7 @@ ECHO = 'title = "t"\n[workload]\nkind = "echo"\ntransport = ["tcp", "udp"]\n[stu
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has a kernel of virtual time."""
-    monkeypatch.setattr("crosswind.api.first_look.find_kernel", lambda _series: Kernel)
+    monkeypatch.setattr("crosswind.api.first_look.installed_kernel", lambda: Kernel)
 
 
 def clocks(study: Study) -> set[object]:
@@ -65,9 +64,6 @@ def test_who_chooses_the_clock_keeps_it_and_the_machine_s_decides_within_a_minut
 
 
 def test_without_a_kernel_the_machine_s_clock_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(_series: object) -> Kernel:
-        raise EngineError("there is none")
-
-    monkeypatch.setattr("crosswind.api.first_look.find_kernel", none)
+    monkeypatch.setattr("crosswind.api.first_look.installed_kernel", lambda: None)
     quick, notes = first_look(Study.from_toml(ECHO, name="s"))
     assert (clocks(quick), notes) == ({None}, ())

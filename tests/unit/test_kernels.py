@@ -1,4 +1,4 @@
-"""Where kernels of virtual time are looked for, and which clock a cell gets where there is none."""
+"""Where the kernel of virtual time is looked for, and which clock a cell gets where there is none."""
 
 import fcntl
 import hashlib
@@ -15,16 +15,16 @@ import pytest
 from conftest import ROOT, requires
 from crosswind.cell import clocks
 from crosswind.cell.clocks import clock_for
-from crosswind.cell.kernels import find_kernel, installed_kernels
+from crosswind.cell.kernels import find_kernel, installed_kernel
 from crosswind.errors import EngineError
 
-Build = Callable[[str, str], None]
+Build = Callable[[str], None]
 
 
-def kernel(place: Path, series: str, digest: str) -> None:
+def kernel(place: Path, digest: str) -> None:
     """A kernel that is there, and is never started."""
     place.mkdir(parents=True)
-    facts = {"series": series, "release": f"{series}.90", "source": f"linux-source-{series}", "digest": digest}
+    facts = {"series": "6.12", "release": "6.12.90", "source": "linux-source-6.12", "digest": digest}
     (place / "kernel.json").write_text(json.dumps(facts), encoding="utf-8")
     (place / "linux").write_text("#!/bin/false\n", encoding="utf-8")
     (place / "linux").chmod(0o755)
@@ -37,10 +37,10 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     own = tmp_path / "cache" / "crosswind" / "kernels"
 
-    def make(series: str, digest: str) -> None:
-        kernel(own / f"{series}-{digest}", series, digest)
-        (own / series).unlink(missing_ok=True)
-        (own / series).symlink_to(f"{series}-{digest}")
+    def make(digest: str) -> None:
+        kernel(own / f"6.12-{digest}", digest)
+        (own / "6.12").unlink(missing_ok=True)
+        (own / "6.12").symlink_to(f"6.12-{digest}")
 
     return make
 
@@ -51,20 +51,24 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     monkeypatch.syspath_prepend(tmp_path / "site-packages")
     package = tmp_path / "site-packages" / "crosswind_kernel"
 
-    def make(series: str, digest: str) -> None:
-        kernel(package / "kernels" / series, series, digest)
+    def make(digest: str) -> None:
+        kernel(package / "kernels" / "6.12", digest)
         (package / "__init__.py").touch()
         importlib.invalidate_caches()
 
     return make
 
 
-def test_the_newest_build_of_a_series_is_found_and_the_newest_series_first(build: Build) -> None:
-    for series, digest in (("6.1", "a"), ("6.12", "b"), ("6.12", "c"), ("6.9", "d")):
-        build(series, digest)
-    assert [found.name for found in installed_kernels()] == ["6.12-c", "6.9-d", "6.1-a"]
-    assert find_kernel().name == "6.12-c"
-    assert find_kernel("6.1").name == "6.1-a"
+def found() -> str | None:
+    """The name of the kernel that is found."""
+    kernel = installed_kernel()
+    return None if kernel is None else kernel.name
+
+
+def test_the_newest_build_is_found(build: Build) -> None:
+    for digest in ("b", "a", "c"):
+        build(digest)
+    assert found() == "6.12-c"
 
 
 def test_a_kernel_needs_no_link_and_its_own_directory_can_be_named(
@@ -72,17 +76,17 @@ def test_a_kernel_needs_no_link_and_its_own_directory_can_be_named(
 ) -> None:
     monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path))
     for digest, built_at in (("old", 1), ("new", 3), ("between", 2)):
-        kernel(tmp_path / f"6.12-{digest}", "6.12", digest)
+        kernel(tmp_path / f"6.12-{digest}", digest)
         os.utime(tmp_path / f"6.12-{digest}" / "kernel.json", (built_at, built_at))
-    assert [found.name for found in installed_kernels()] == ["6.12-new"]
+    assert found() == "6.12-new"
     (tmp_path / "6.12").symlink_to("6.12-old")
-    assert [found.name for found in installed_kernels()] == ["6.12-old"]
+    assert found() == "6.12-old"
     monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path / "6.12-between"))
-    assert [found.name for found in installed_kernels()] == ["6.12-between"]
+    assert found() == "6.12-between"
 
 
 def test_a_kernel_says_which_congestion_controls_it_offers(build: Build, tmp_path: Path) -> None:
-    build("6.12", "a")
+    build("a")
     assert find_kernel().congestion_controls is None
     options = "".join(f"CONFIG_TCP_CONG_{name}=y\n" for name in ("ADVANCED", "CUBIC", "HSTCP"))
     options += "# CONFIG_TCP_CONG_BBR is not set\n"
@@ -91,27 +95,14 @@ def test_a_kernel_says_which_congestion_controls_it_offers(build: Build, tmp_pat
     assert find_kernel().congestion_controls == {"reno", "cubic", "highspeed"}
 
 
-def test_a_package_brings_kernels_and_those_built_here_come_first(build: Build, install: Build, tmp_path: Path) -> None:
-    assert installed_kernels() == []
-    install("6.12", "theirs")
-    install("6.1", "theirs")
-    assert [(found.name, found.origin) for found in installed_kernels()] == [
-        ("6.12-theirs", "the package crosswind-kernel"),
-        ("6.1-theirs", "the package crosswind-kernel"),
-    ]
-    build("6.12", "ours")
-    assert [found.name for found in installed_kernels()] == ["6.12-ours", "6.1-theirs"]
-    assert find_kernel().origin == str(tmp_path / "cache" / "crosswind" / "kernels")
-
-
-def test_a_kernel_of_a_series_that_is_not_there_is_refused_with_those_that_are(build: Build, install: Build) -> None:
-    build("6.12", "a")
-    install("6.1", "b")
-    with pytest.raises(
-        EngineError, match=r"no kernel 5\.4 of virtual time in .*; there is 6\.12 in .*, 6\.1 in "
-    ) as error:
-        find_kernel("5.4")
-    assert "`make kernel KERNEL=5.4`" in (error.value.hint or "")
+def test_a_package_brings_a_kernel_and_the_one_built_here_comes_first(
+    build: Build, install: Build, tmp_path: Path
+) -> None:
+    assert found() is None
+    install("theirs")
+    assert (found(), find_kernel().origin) == ("6.12-theirs", "the package crosswind-kernel")
+    build("ours")
+    assert (found(), find_kernel().origin) == ("6.12-ours", str(tmp_path / "cache" / "crosswind" / "kernels"))
 
 
 OBSTACLE = EngineError("cannot make a user namespace: EPERM", hint="run with sudo")
@@ -130,7 +121,7 @@ OBSTACLE = EngineError("cannot make a user namespace: EPERM", hint="run with sud
 def test_auto_is_the_machines_clock_where_it_can_be(
     build: Build, monkeypatch: pytest.MonkeyPatch, wanted: str, obstacle: EngineError | None, clock: str
 ) -> None:
-    build("6.12", "a")
+    build("a")
     monkeypatch.setattr(clocks, "real_time_obstacle", lambda: obstacle)
     assert clock_for(wanted) == clock
 
@@ -190,11 +181,11 @@ def test_a_machine_that_lets_cells_make_no_network_says_why(
 def test_a_kernel_whose_description_is_damaged_is_none_and_that_is_said(
     build: Build, tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str
 ) -> None:
-    build("6.1", "a")
-    build("6.12", "b")
+    build("a")
+    build("b")
     place = tmp_path / "cache" / "crosswind" / "kernels" / "6.12-b"
     (place / "kernel.json").write_text(text)
-    assert [found.name for found in installed_kernels()] == ["6.1-a"]
+    assert found() == "6.12-a"
     said = f"note: {place}: what describes the kernel is damaged; "
     assert [line.startswith(said) for line in capfd.readouterr().err.splitlines()] == [True]
 
@@ -202,15 +193,15 @@ def test_a_kernel_whose_description_is_damaged_is_none_and_that_is_said(
 def test_a_kernel_that_is_not_what_was_built_is_none_and_that_is_said(
     build: Build, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    build("6.12", "b")
+    build("b")
     place = tmp_path / "cache" / "crosswind" / "kernels" / "6.12-b"
     facts = json.loads((place / "kernel.json").read_text())
     built = hashlib.sha256((place / "linux").read_bytes()).hexdigest()
     (place / "kernel.json").write_text(json.dumps({**facts, "sha256": built}))
-    assert find_kernel("6.12").name == "6.12-b"
+    assert find_kernel().name == "6.12-b"
     (place / "linux").write_bytes((place / "linux").read_bytes() + b"\n")
-    with pytest.raises(EngineError, match=r"there is no kernel 6\.12 of virtual time"):
-        find_kernel("6.12")
+    with pytest.raises(EngineError, match="there is no kernel of virtual time"):
+        find_kernel()
     said = f"note: {place}: the kernel has changed since it was built; "
     assert [line.startswith(said) for line in capfd.readouterr().err.splitlines()] == [True]
 

@@ -20,7 +20,7 @@ from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.guests import Template
 from crosswind.cell.process import CellProcess
-from crosswind.errors import CrosswindError, EngineError, StudyError
+from crosswind.errors import EngineError, StudyError
 from crosswind.execution.workers.worker import followed
 from linux.lab import KEPT_BYTES, Object, assert_shortened, left_out_warning, ms, wait_until
 from processes import descendants_of, is_running
@@ -332,14 +332,6 @@ def test_a_damaged_kernel_is_no_kernel(tmp_path: Path, monkeypatch: pytest.Monke
     said = "does not run: something else" if damage == "not a kernel" else "there is no kernel of virtual time"
     with pytest.raises(EngineError, match=said):
         crosswind.virtual({}, workload=ECHO)
-
-
-def test_a_kernel_of_another_series_is_named_with_those_that_are_there() -> None:
-    series = requires_kernel().series
-    with pytest.raises(CrosswindError) as error:
-        crosswind.virtual({}, workload=ECHO, host={"kernel": "5.4"})
-    assert "5.4" in error.value.message
-    assert series in error.value.message + (error.value.hint or "")
 
 
 def test_what_the_guests_kernel_does_not_have_is_named() -> None:

@@ -166,7 +166,7 @@ class Net:
                 hint = f"@pytest.mark.network({name}={list(value)}) runs the test once for each of them"
                 raise UsageError(f"net.run() runs on one path, and {name} has several values: {value}", hint=hint)
         given = _given(settings)
-        self._require_machine(str(given["host.clock"]), given.get("host.kernel"))
+        self._require_machine(str(given["host.clock"]))
         programs = _programs(client, server)
         programs.check()
         flags = {key: name for name, key in keys().items()}
@@ -175,7 +175,7 @@ class Net:
         title = self._test.translate(str.maketrans("{}", "()"))
         return expand(replace(study.source, name="test"), [*study.edits, Replaced(("title",), title)])
 
-    def _require_machine(self, clock: str, kernel: object) -> None:
+    def _require_machine(self, clock: str) -> None:
         """Raises: EngineError where nothing can run here, unless that skips the test."""
         from crosswind.cell.binary import find_binary
         from crosswind.cell.clocks import clock_for
@@ -183,7 +183,7 @@ class Net:
         try:
             find_binary()
             if clock in ("auto", "real", "virtual"):
-                clock_for(clock, None if kernel is None else str(kernel))
+                clock_for(clock)
         except EngineError as error:
             if self._skips:
                 pytest.skip(text_of(error))

@@ -26,8 +26,6 @@ from crosswind.text.units import Queue, format_duration, format_probability, for
 
 _NAMES = {"count": "rate counts"}
 """Names for ambiguous path settings: the units for a rate and a queue."""
-_CHOSEN_ELSEWHERE = ("clock", "kernel")
-"""Host settings with a place elsewhere in conditions."""
 
 
 def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | None:
@@ -108,7 +106,8 @@ def _both_ways(
 
 def _hosts(hosts: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
     """Host settings set by some cell, itself or by its profile: the others are the kernel's own."""
-    keys = [key for key in catalog().host.keys if key.name not in _CHOSEN_ELSEWHERE]
+    # The clock has a place of its own.
+    keys = [key for key in catalog().host.keys if key.name != "clock"]
     return _settings(keys, hosts, absent="the kernel's own")
 
 

@@ -8,7 +8,7 @@ import math
 from crosswind.catalog.metrics import METRICS, MetricPlace
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import check_study
-from crosswind.cell.kernels import find_kernel
+from crosswind.cell.kernels import installed_kernel
 from crosswind.errors import EngineError
 from crosswind.execution.planning import plan_costs
 from crosswind.peers.registry import NATIVE, PEERS
@@ -47,7 +47,7 @@ def first_look(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[
     notes = quick.left_out
     if asks_the_machine(quick) or clock == "virtual":
         return quick, notes
-    if clock is None and has_kernel(quick):
+    if clock is None and has_kernel():
         return quick.with_overrides({_KEY: "virtual"}, flags={_KEY: "--quick"}), (*notes, NOTE)
     if quick.repetitions <= QUICK_REPETITIONS:
         return quick, notes
@@ -90,12 +90,6 @@ def _runs_strangers(cell: Cell) -> bool:
     return cell.kind == "program" or any(end not in (NATIVE, *PEERS) for end in ends)
 
 
-def has_kernel(study: Study) -> bool:
-    """Whether a study's virtual-time kernels are here."""
-    kernels = {level.text for cell in study.cells() if (level := cell.settings.get("host.kernel")) is not None}
-    try:
-        for kernel in kernels or [None]:
-            find_kernel(kernel)
-    except EngineError:
-        return False
-    return True
+def has_kernel() -> bool:
+    """Whether the virtual-time kernel is here."""
+    return installed_kernel() is not None

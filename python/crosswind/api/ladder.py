@@ -36,7 +36,7 @@ def over_ladder(study: Study, *, clock: str | None = None) -> tuple[Study, tuple
         Appended(("ladder",), [{"factor": _NETWORK}], [_OPTION]),
         Appended(("figure",), list(_figures(study))),
     )
-    if clock is None and not asks_the_machine(made) and has_kernel(made):
+    if clock is None and not asks_the_machine(made) and has_kernel():
         return made.with_overrides({_CLOCK: "virtual"}, flags={_CLOCK: _OPTION}), (NOTE,)
     return made, ()
 

@@ -84,11 +84,8 @@ def study_of(
         the default. several: whether it may have several cells.
     Raises: StudyError, EngineError, UsageError.
     """
-    wanted, kernel = str(given.get("host.clock", "auto")), given.get("host.kernel")
-    is_virtual = (
-        wanted in ("auto", "real", "virtual")
-        and clock_for(wanted, None if kernel is None else str(kernel)) == "virtual"
-    )
+    wanted = str(given.get("host.clock", "auto"))
+    is_virtual = wanted in ("auto", "real", "virtual") and clock_for(wanted) == "virtual"
     settings: dict[str, Any] = {**given, "study.repetitions": repetitions, "workload.client": programs.client}
     if programs.server is not None:
         settings["workload.server"] = programs.server

@@ -208,7 +208,7 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     )
 
 
-def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None], Kernel]) -> Refusal | None:
+def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[], Kernel]) -> Refusal | None:
     """A feature missing in the virtual-time kernel, if any.
 
     crosswind-cell checks the machine's own kernel.
@@ -217,7 +217,7 @@ def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None],
     wanted = host.get("congestion_control")
     if host.get("clock") != "virtual" or wanted is None:
         return None
-    kernel = kernel_of(host.get("kernel"))
+    kernel = kernel_of()
     if kernel.congestion_controls is None or wanted in kernel.congestion_controls:
         return None
     return Refusal(
@@ -227,14 +227,14 @@ def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None],
     )
 
 
-def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str, str | None], Clock]) -> dict[str, Any]:
+def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str], Clock]) -> dict[str, Any]:
     """The cell with its clock instead of `auto`. Raises: EngineError without its kernel."""
     host = cell["host"]
     wanted = host.get("clock", "auto")
     # A real network takes no namespace, and so no other clock.
     is_here = cell["path"].get("backend") != NETWORK
     if wanted == "virtual" or (wanted == "auto" and is_here):
-        return {**cell, "host": {**host, "clock": clock_of(wanted, host.get("kernel"))}}
+        return {**cell, "host": {**host, "clock": clock_of(wanted)}}
     return cell
 
 

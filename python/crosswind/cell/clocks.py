@@ -14,8 +14,8 @@ _CAPABILITIES = 1 << 12 | 1 << 21
 """CAP_NET_ADMIN and CAP_SYS_ADMIN, for namespaces and devices."""
 
 
-def clock_for(wanted: str, kernel: str | None = None) -> Clock:
-    """Resolves `host.clock` on this machine. Args: kernel: `host.kernel`.
+def clock_for(wanted: str) -> Clock:
+    """Resolves `host.clock` on this machine.
 
     Raises: EngineError for virtual time without the kernel; after `auto`, with both clocks' obstacles and remedies.
     """
@@ -25,7 +25,7 @@ def clock_for(wanted: str, kernel: str | None = None) -> Clock:
     if wanted == "auto" and obstacle is None:
         return "real"
     try:
-        find_kernel(kernel)
+        find_kernel()
     except EngineError as error:
         if obstacle is None:
             raise

@@ -17,7 +17,7 @@ from typing import Any
 
 from crosswind.cell.binary import REINSTALL, find_binary
 from crosswind.cell.guests import try_kernel
-from crosswind.cell.kernels import Kernel, build_hint, installed_kernels, kernels_directory
+from crosswind.cell.kernels import Kernel, build_hint, installed_kernel, kernels_directory
 from crosswind.errors import CrosswindError, EngineError
 from crosswind.peers.find_program import find_program, program_version
 from crosswind.peers.node.install import deno_version, package_versions
@@ -128,16 +128,14 @@ def _cell() -> list[MachineCheck]:
 
 
 def _virtual_time() -> MachineCheck:
-    kernels = installed_kernels()
-    if not kernels:
+    kernel = installed_kernel()
+    if kernel is None:
         return MachineCheck(VIRTUAL_TIME, False, False, f"no kernel in {_shown(kernels_directory())}", build_hint())
     try:
-        for kernel in kernels:
-            try_kernel(kernel, find_binary())
+        try_kernel(kernel, find_binary())
     except CrosswindError as error:
         return MachineCheck(VIRTUAL_TIME, False, False, error.message, error.hint)
-    described = (f"Linux {kernel.release} from {_origin(kernel)}" for kernel in kernels)
-    return MachineCheck(VIRTUAL_TIME, True, False, ", ".join(described))
+    return MachineCheck(VIRTUAL_TIME, True, False, f"Linux {kernel.release} from {_origin(kernel)}")
 
 
 def _origin(kernel: Kernel) -> str:

@@ -1,7 +1,7 @@
-"""Virtual-time kernels: their places and properties (kernel/README.md).
+"""The virtual-time kernel: its places and properties (kernel/README.md).
 
-A kernel is a directory with `linux`, the program, and `kernel.json`, its sources. `make kernel` puts kernels into the
-user's directory, with a link to each series' newest build; the optional package crosswind-kernel brings its own.
+A kernel is a directory with `linux`, the program, and `kernel.json`, its sources. `make kernel` puts its builds into
+the user's directory, with a link to the newest; the optional package crosswind-kernel brings its own.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from crosswind.files.cache import cache_directory, read_cached, say_damaged
 from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
 
 PACKAGE = "crosswind-kernel"
-"""The package with kernels (`make kernel-wheel`)."""
+"""The package with the kernel (`make kernel-wheel`)."""
 WHEEL = "crosswind_kernel-*.whl"
 """Its file (packaging/kernel/wheel.py)."""
 
@@ -31,7 +31,7 @@ _OTHER_NAMES = {"HSTCP": "highspeed"}
 class Kernel:
     """One built kernel.
 
-    Attributes: series: as in a study, 6.12. release: its own name. source: its package and version. digest: over all
+    Attributes: series: Linux's, 6.12. release: its own name. source: its package and version. digest: over all
         inputs. origin: its directory or package. congestion_controls: None if unknown. sha256: its program's, if known.
     """
 
@@ -58,41 +58,35 @@ def kernels_directory() -> Path:
     return cache_directory() / "kernels"
 
 
-def installed_kernels() -> list[Kernel]:
-    """Each series' newest build, the newest series first. The user's own come before a package's."""
-    kernels: dict[str, Kernel] = {}
+def installed_kernel() -> Kernel | None:
+    """The user's newest build, else a package's, if any."""
     for place, origin in _places():
         kernel = _read(place, origin)
-        if kernel is not None and kernel.series not in kernels and _is_as_built(kernel, place):
-            kernels[kernel.series] = kernel
-    return sorted(kernels.values(), key=lambda kernel: _numbers(kernel.series), reverse=True)
-
-
-def find_kernel(series: str | None = None) -> Kernel:
-    """A series' kernel, or the newest. Raises: EngineError, with a remedy, without one."""
-    kernels = installed_kernels()
-    for kernel in kernels:
-        if series in (None, kernel.series):
+        if kernel is not None and _is_as_built(kernel, place):
             return kernel
-    wanted = "kernel of virtual time" if series is None else f"kernel {series} of virtual time"
-    there = f"; there is {', '.join(f'{kernel.series} in {kernel.origin}' for kernel in kernels)}" if kernels else ""
-    raise EngineError(f"there is no {wanted} in {kernels_directory()}{there}", hint=build_hint(series))
+    return None
 
 
-def build_hint(series: str | None = None) -> str:
+def find_kernel() -> Kernel:
+    """The installed kernel. Raises: EngineError, with a remedy, without one."""
+    kernel = installed_kernel()
+    if kernel is None:
+        raise EngineError(f"there is no kernel of virtual time in {kernels_directory()}", hint=build_hint())
+    return kernel
+
+
+def build_hint() -> str:
     """The remedy for a missing kernel."""
-    which = "" if series is None else f" KERNEL={series}"
     return (
-        f"`crosswind kernel install {WHEEL}` brings it: `make kernel-wheel{which}` in Crosswind's sources makes that "
-        f"wheel, for any x86-64 machine; `make kernel{which}` builds the kernel here; CROSSWIND_KERNELS names a "
-        "directory that has it"
+        f"`crosswind kernel install {WHEEL}` brings it: `make kernel-wheel` in Crosswind's sources makes that wheel, "
+        "for any x86-64 machine; `make kernel` builds the kernel here; CROSSWIND_KERNELS names a directory that has it"
     )
 
 
 def _places() -> Iterator[tuple[Path, str]]:
     """Where there may be a kernel, and the name of its origin."""
     in_cache = kernels_directory()
-    # The link names the newest build of a series; older ones stand beside it. Without a link the newest is taken.
+    # The link names the newest build; older ones stand beside it. Without a link the newest is taken.
     places = sorted(_entries(in_cache), key=lambda place: (place.is_symlink(), _built_at(place)), reverse=True)
     yield from ((place, str(in_cache)) for place in (in_cache, *places))
     package = find_spec(PACKAGE.replace("-", "_"))
@@ -162,7 +156,3 @@ def _congestion_controls(configuration: Path) -> frozenset[str] | None:
     # Reno is part of TCP itself. Names equal the options', but for one.
     names = {"reno", *(_OTHER_NAMES.get(option, option.lower()) for option in options)}
     return frozenset(names - {"advanced"})
-
-
-def _numbers(series: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in series.split(".") if part.isdigit())

@@ -175,13 +175,13 @@ def _growth(store: Store, rules: StoppingRules | None) -> Growth | None:
 
 
 def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) -> Mapping[str, Any]:
-    """The provenance with some cells' kernels: {"kernels": ["6.12-0123456789ab"]}.
+    """The provenance with the kernel of some cells: {"kernels": ["6.12-0123456789ab"]}.
 
     Raises: EngineError for a virtual-time cell without a kernel.
     """
-    series = {planned.kernel for planned in cells if planned.is_virtual}
-    names = {find_kernel(wanted).name for wanted in series} | set(provenance.get("kernels", ()))
-    return {**provenance, "kernels": sorted(names)} if names else provenance
+    if not any(planned.is_virtual for planned in cells):
+        return provenance
+    return {**provenance, "kernels": sorted({find_kernel().name, *provenance.get("kernels", ())})}
 
 
 def resume_command(directory: Path) -> str:

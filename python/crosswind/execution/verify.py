@@ -137,7 +137,7 @@ def verify(
         raise _nothing_to_repeat(store, results)
     chosen = spread(repeatable, len(repeatable) if cells is None else cells)
     binary = find_binary()
-    remarks = [*_kernel_remarks(store, [result.planned for result in chosen]), *_version_remarks(store, binary)]
+    remarks = [*_kernel_remarks(store), *_version_remarks(store, binary)]
     with temporary_directory() as place:
         plan = [_to_rerun(result, store) for result in chosen]
         again = Store.create(place / "run", _manifest(store, len(chosen)), plan)
@@ -285,19 +285,19 @@ def _nothing_to_repeat(store: Store, results: Mapping[str, RepetitionResult]) ->
     )
 
 
-def _kernel_remarks(store: Store, cells: Sequence[PlannedCell]) -> list[str]:
+def _kernel_remarks(store: Store) -> list[str]:
     """Remarks on the kernel. Raises: EngineError when it is not the run's."""
     recorded = store.manifest.provenance.get("kernels")
-    here = sorted({find_kernel(series).name for series in {planned.kernel for planned in cells}})
+    here = find_kernel().name
     if recorded is None:
-        return [f"the run does not say which kernel it had; this is {', '.join(here)}"]
-    if not set(here) <= set(recorded):
+        return [f"the run does not say which kernel it had; this is {here}"]
+    if here not in recorded:
         raise EngineError(
-            f"the kernel that the run had is not here: it had {', '.join(recorded)}, and here is {', '.join(here)}",
+            f"the kernel that the run had is not here: it had {', '.join(recorded)}, and here is {here}",
             hint=f"{build_hint()}; the digest is that of the sources, so check out the version that made the run",
         )
-    if len(recorded) > len(here):
-        return [f"the run had the kernels {', '.join(recorded)}; these cells are run on {', '.join(here)}"]
+    if len(recorded) > 1:
+        return [f"the run had the kernels {', '.join(recorded)}; these cells are run on {here}"]
     return []
 
 

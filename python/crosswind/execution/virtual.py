@@ -79,7 +79,7 @@ def virtual(
         path: as a study's `[path]`: {"delay": "10ms", "forward": {"loss": "5%"}}.
         client, server: argument lists of programs; {server} and {client} stand for the hosts' addresses.
         workload: instead of programs, as a study's `[workload]`: {"kind": "echo", "transport": "tcp", "messages": 100}.
-        host: as a study's `[host]`: {"congestion_control": "bbr", "kernel": "6.12"}.
+        host: as a study's `[host]`: {"congestion_control": "bbr"}.
         hops: as a study's `[[path.hop]]`, the client's first: [{"name": "wifi", "delay": "2ms"}, ...].
         changes: as a study's `[[path.at]]`: [{"start": "1s", "for": "500ms", "loss": "100%"}].
         seed: for every random decision, as a study's; the same seed gives the same cell.
@@ -166,7 +166,7 @@ def run_in_virtual_time(
     Args: output: for the cell's `output`. cpu: its processor; None to choose one. stops: interrupt it.
     Raises: EngineError when the kernel does not run.
     """
-    kernel = find_kernel(planned.kernel)
+    kernel = find_kernel()
     cell = sent(planned, directory, output, heartbeat_ns=HEARTBEAT_NS)
     if cpu is None:
         # One processor for all of a guest's processes: handing over to another costs more than the work. Concurrent

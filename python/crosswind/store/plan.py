@@ -109,12 +109,6 @@ class PlannedCell:
         return is_virtual(self.parameters)
 
     @property
-    def kernel(self) -> str | None:
-        """The virtual-time kernel's series, if the cell sets one."""
-        series: str | None = self.parameters.get("host", {}).get("kernel")
-        return series
-
-    @property
     def budget(self) -> Mapping[str, float]:
         """Its own settings for the fidelity budget."""
         return self.parameters.get("budget") or {}

@@ -22,7 +22,7 @@ _MARGIN, _BY_MARGIN = "1%", "by 1 % or more"
 """The least difference to count. In virtual time, transports differ by nanoseconds: no user cares."""
 _CHOSEN = (
     "workload.transport", "workload.client", "workload.server", "host.congestion_control", "workload.connection",
-    "path.network", "host.clock", "host.kernel",
+    "path.network", "host.clock",
 )  # fmt: skip
 """Factors chosen by people, before a network's own: choices are compared."""
 

@@ -116,9 +116,6 @@ pub struct HostConfig {
     pub sample_tcp_ns: Option<u64>,
     /// The clock of both hosts and of the path.
     pub clock: HostClock,
-    /// The kernel of virtual time, by its series: 6.12, for example.
-    #[schemars(extend("default_help" = "the newest one installed"))]
-    pub kernel: Option<String>,
     /// Where the emulator runs in virtual time.
     #[schemars(extend("default_help" = "kernel if it has the path, else process"))]
     pub emulator: Option<EmulatorPlace>,
@@ -137,16 +134,6 @@ impl HostConfig {
     /// The settings in `object`, checked.
     pub fn from_object(object: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
         let host: Self = crosswind_settings::read(object)?;
-        match &host.kernel {
-            Some(series) if !is_series(series) => {
-                return Err(SettingError::new(
-                    "kernel",
-                    format!("{series} is no series of kernels"),
-                    "two numbers, as 6.12",
-                ));
-            }
-            _ => {}
-        }
         if host.tcp_keep_alive_ns.is_some_and(|ns| ns % 1_000_000_000 != 0) {
             let problem = "is no whole number of seconds, which Linux counts in";
             return Err(SettingError::new("tcp_keep_alive_ns", problem, "as 10s"));
@@ -216,12 +203,6 @@ fn are_sizes(text: &str) -> bool {
     sizes.is_some_and(|sizes| sizes.len() == 3 && sizes[0] >= 1 && sizes.is_sorted())
 }
 
-/// Whether a text is two numbers with a point between them.
-fn is_series(text: &str) -> bool {
-    text.split_once('.')
-        .is_some_and(|numbers| [numbers.0, numbers.1].iter().all(|number| number.parse::<u16>().is_ok()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,7 +229,6 @@ mod tests {
                 "tcp_keep_alive_ns is no whole number of seconds, which Linux counts in",
             ),
             (json!({"quic_packet_threshold": 2}), "quic_packet_threshold 2 is not between 3 and 1000000"),
-            (json!({"kernel": "new"}), "kernel new is no series of kernels"),
             (json!({"min_rto_ns": 5}), "min_rto_ns 5 is not between 1000000 and 120000000000"),
         ] {
             assert_eq!(refused(&settings), message);

@@ -1,6 +1,6 @@
 """Two runs' common cells, and the differences between their settings.
 
-Cells are matched by all parameters; the rest by all but the clock and its kernel; and the last by their levels as
+Cells are matched by all parameters; the rest by all but the clock; and the last by their levels as
 written. A cell with two candidates is matched to neither.
 """
 
@@ -17,7 +17,6 @@ By = Literal["parameters", "parameters but the clock", "levels"]
 
 _OF_A_REPETITION = ("schema", "id", "seed", "deadline_ns", "output", "budget")
 """Keys without influence on the measurement."""
-_CLOCK = ("clock", "kernel")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ def _measured(cell: CellData) -> dict[str, Any]:
 
 
 def _without_clock(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    host = {key: value for key, value in (parameters.get("host") or {}).items() if key not in _CLOCK}
+    host = {key: value for key, value in (parameters.get("host") or {}).items() if key != "clock"}
     return {**parameters, "host": host}
 
 

@@ -296,7 +296,7 @@ class _Machines:
         self._known: dict[str, remote.Identity | str] = {}
         self._asked: set[str] = set()
         """Processes asked and still silent."""
-        self._fitting: dict[tuple[bool, str | None], list[str]] = {}
+        self._fitting: dict[bool, list[str]] = {}
         """Fitting machines by kind of repetition, since the last arrival or departure: a cluster may have thousands."""
         self._threads: dict[str, int] = {}
         self._over = threading.Event()
@@ -326,15 +326,15 @@ class _Machines:
 
     def for_cell(self, planned: PlannedCell, wanted: remote.Identity) -> list[str]:
         """Addresses of processes fit for a repetition."""
-        kind = planned.is_virtual, planned.kernel
+        is_virtual = planned.is_virtual
         with self._lock:
-            if kind not in self._fitting:
-                self._fitting[kind] = [
+            if is_virtual not in self._fitting:
+                self._fitting[is_virtual] = [
                     address
                     for address, identity in self._known.items()
                     if isinstance(identity, remote.Identity) and identity.obstacle(planned, wanted) is None
                 ]
-            return self._fitting[kind]
+            return self._fitting[is_virtual]
 
     def why_none(self, planned: PlannedCell, wanted: remote.Identity) -> tuple[str, str]:
         """The error's message and hint without a fitting machine."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.clocks import real_time_obstacle
-from crosswind.cell.kernels import installed_kernels
+from crosswind.cell.kernels import installed_kernel
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import EngineError
 from crosswind.execution.stops import StopRequests
@@ -37,14 +37,14 @@ from crosswind.text.version import __version__
 class Identity:
     """A machine's name, and its fitness for a repetition.
 
-    Attributes: version: Crosswind's. binary: crosswind-cell's digest. kernels: virtual-time kernels, series and digest.
+    Attributes: version: Crosswind's. binary: crosswind-cell's digest. kernel: virtual time's, series and digest.
         real_clock: why it runs nothing on its own clock; None where it does.
     """
 
     machine: str
     version: str
     binary: str
-    kernels: frozenset[str]
+    kernel: str | None
     processors: int
     real_clock: str | None
 
@@ -56,25 +56,20 @@ class Identity:
             return f"its crosswind-cell is another build: {self.binary[:12]}, not {wanted.binary[:12]}"
         if not planned.is_virtual:
             return self.real_clock
-        series = planned.kernel
-        kernels = {name for name in wanted.kernels if series is None or name.rpartition("-")[0] == series}
-        if series is None:
-            # The plan means the newest on the session's machine.
-            kernels = {max(kernels, key=_numbers)} if kernels else kernels
-        if not kernels & self.kernels:
-            return f"it lacks the kernel of virtual time {' or '.join(sorted(kernels))}"
+        if self.kernel != wanted.kernel:
+            return f"it lacks the kernel of virtual time {wanted.kernel}"
         return None
 
 
 @cache
 def identity() -> Identity:
     """This machine's. Raises: EngineError without crosswind-cell."""
-    obstacle = real_time_obstacle()
+    obstacle, kernel = real_time_obstacle(), installed_kernel()
     return Identity(
         machine=platform.node(),
         version=__version__,
         binary=hashlib.sha256(find_binary().read_bytes()).hexdigest(),
-        kernels=frozenset(kernel.name for kernel in installed_kernels()),
+        kernel=None if kernel is None else kernel.name,
         processors=len(os.sched_getaffinity(0)),
         real_clock=None if obstacle is None else obstacle.message,
     )
@@ -191,7 +186,3 @@ def _lock_file(name: str) -> Iterator[int]:
         yield held
     finally:
         os.close(held)
-
-
-def _numbers(name: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in name.rpartition("-")[0].split(".") if part.isdigit())

@@ -27,7 +27,7 @@ class VirtualWorker(Worker):
         self._free = deque(list(processors)[:jobs])
         self._cpus: dict[str, int] = {}
         self._binary = binary
-        self._templates: dict[tuple[str | None, int], Template] = {}
+        self._templates: dict[int, Template] = {}
 
     def takes(self, planned: PlannedCell) -> bool:
         """Every repetition in virtual time."""
@@ -64,10 +64,10 @@ class VirtualWorker(Worker):
         self._templates.clear()
 
     def _template(self, planned: PlannedCell) -> Template:
-        key = series, memory = planned.kernel, memory_mb(planned)
-        if key not in self._templates:
-            self._templates[key] = Template(find_kernel(series), self._binary, memory_mb=memory)
-        return self._templates[key]
+        memory = memory_mb(planned)
+        if memory not in self._templates:
+            self._templates[memory] = Template(find_kernel(), self._binary, memory_mb=memory)
+        return self._templates[memory]
 
 
 MOST_IN_LITTLE = 32
