@@ -27,7 +27,9 @@ mod table;
 
 pub use capture::{Capture, CaptureOptions};
 pub use conservation::{BackgroundReport, DeviceCounters, DirectionReport, HopReport, Ledger, LedgerReport, Passed};
-pub use crosswind_packet::{Headers, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, UDP};
+pub use crosswind_packet::{
+    Headers, Hold, Sending, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, Trigger, UDP,
+};
 pub use dropped::Dropped;
 pub use error::LedgerError;
 pub use fidelity::{

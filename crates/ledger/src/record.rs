@@ -1,7 +1,7 @@
 //! A packet's record: headers, entry, due time, departure, and fate.
 
 use crate::table::Values::{Length, Text, Time, U8, U16, U32, U64};
-use crate::{Column, Headers, Row, Table};
+use crate::{Column, Headers, Hold, Row, Sending, Table};
 use crosswind_path::{Cause, Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 
@@ -20,6 +20,8 @@ pub struct PacketRecord {
     pub size: Bytes,
     /// Its headers.
     pub headers: Headers,
+    /// Why its sender sent it when it did, if its kernel said so.
+    pub sending: Option<Sending>,
     /// When it entered the path.
     pub entered: Instant,
     /// When it was due to leave, or was dropped: the path's nominal time.
@@ -46,6 +48,7 @@ impl PacketRecord {
             flipped_bit: None,
             size: Bytes(u64::from(headers.payload_bytes) + 40),
             headers,
+            sending: None,
             entered,
             due: entered,
             spent: TimeSpent::default(),
@@ -125,6 +128,26 @@ impl Row for PacketRecord {
             "hop",
             U8(|row| row.stopped_in().or(row.marked_in)),
             "The hop that dropped it or, where none did, marked it. The client's hop is 0.",
+        ),
+        Column::optional(
+            "trigger",
+            Text(|row| row.sending.map(|it| it.trigger.name())),
+            "What its sender acted upon, where its kernel says so: of TCP, in virtual time.",
+        ),
+        Column::optional(
+            "held_by",
+            Text(|row| row.sending.and_then(|it| it.held_by).map(Hold::name)),
+            "What had kept the head of its sender's queue from being sent, likewise.",
+        ),
+        Column::optional(
+            "held_since_ns",
+            Time(|row| row.sending.and_then(|it| it.held_since)),
+            "Since when, likewise; of a pure acknowledgement, since when it was due.",
+        ),
+        Column::optional(
+            "written_ns",
+            Time(|row| row.sending.and_then(|it| it.written).map(|it| it.1)),
+            "When its program had written its last byte, likewise.",
         ),
     ];
 }

@@ -8,8 +8,10 @@ extern crate std;
 
 mod headers;
 mod mark;
+mod sending;
 mod too_big;
 
 pub use headers::{Headers, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, UDP};
 pub use mark::mark;
+pub use sending::{Hold, RawSending, Sending, Trigger};
 pub use too_big::icmp_about;

@@ -2,7 +2,7 @@
 
 use crate::wire::{Wire, read_bytes, write_bytes};
 use alloc::vec::Vec;
-use crosswind_packet::Headers;
+use crosswind_packet::{Headers, Sending};
 use crosswind_path::{Cause, Packet, Side};
 use crosswind_units::{Bytes, Instant};
 
@@ -10,7 +10,8 @@ use crosswind_units::{Bytes, Instant};
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the types name the fields
 pub enum Event<'a> {
-    /// A host sent a packet into the path; `dropped` where the path dropped it on entry. `bytes` are those of the packet, where they
+    /// A host sent a packet into the path; `sending` where it is TCP and not a SYN of a
+    /// listener, `dropped` where the path dropped it on entry. `bytes` are those of the packet, where they
     /// are wanted.
     Entered {
         side: Side,
@@ -18,6 +19,7 @@ pub enum Event<'a> {
         token: u32,
         size: Bytes,
         headers: Headers,
+        sending: Option<Sending>,
         dropped: Option<Cause>,
         bytes: &'a [u8],
     },
@@ -45,8 +47,8 @@ macro_rules! put {
 impl Event<'_> {
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         match self {
-            Self::Entered { side, at, token, size, headers, dropped, bytes } => {
-                put!(to: 0_u8, side, at, token, size, headers);
+            Self::Entered { side, at, token, size, headers, sending, dropped, bytes } => {
+                put!(to: 0_u8, side, at, token, size, headers, sending);
                 dropped.write(to);
                 write_bytes(bytes, to);
             }
@@ -106,6 +108,7 @@ impl<'a> Events<'a> {
                 token: Wire::read(from)?,
                 size: Wire::read(from)?,
                 headers: Wire::read(from)?,
+                sending: Wire::read(from)?,
                 dropped: Wire::read(from)?,
                 bytes: read_bytes(from)?,
             },

@@ -5,7 +5,7 @@ use crate::log::Log;
 use crate::{Event, Settings};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use crosswind_packet::{Headers, Service, icmp_about};
+use crosswind_packet::{Headers, RawSending, Service, icmp_about};
 use crosswind_path::{Arrival, Cause, Departure, Direction, Packet, Path, Side};
 use crosswind_units::{Bytes, Duration, Instant};
 
@@ -69,9 +69,9 @@ impl<B: Buffer> Forwarding<B> {
         }
     }
 
-    /// Takes a packet sent at `now` by a host.
-    pub fn handle_packet(&mut self, pair: u8, side: Side, now: u64, buffer: B) {
-        let now = self.own(now);
+    /// Takes a packet sent at `now` by a host, with what its kernel knows about that.
+    pub fn handle_packet(&mut self, pair: u8, side: Side, now: u64, buffer: B, sending: RawSending) {
+        let (now, sending) = (self.own(now), sending.read(|at| self.own(at)));
         let bytes = buffer.bytes();
         let (headers, Service { source, destination, dscp }) = (Headers::parse(bytes), Service::parse(bytes));
         let size = Bytes(bytes.len() as u64);
@@ -93,7 +93,7 @@ impl<B: Buffer> Forwarding<B> {
             Some(buffer) if self.keeps_bytes => buffer.bytes(),
             _ => &[],
         };
-        self.log.push(&Event::Entered { side, at: now, token, size, headers, dropped, bytes });
+        self.log.push(&Event::Entered { side, at: now, token, size, headers, sending, dropped, bytes });
     }
 
     /// Releases due packets from the path.

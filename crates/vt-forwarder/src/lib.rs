@@ -16,7 +16,7 @@ mod log;
 mod settings;
 mod wire;
 
-pub use crosswind_packet::mark;
+pub use crosswind_packet::{RawSending, mark};
 pub use crosswind_path::Side;
 pub use event::{Event, Events};
 pub use forwarding::{Buffer, Forwarding, Leaving};

@@ -1,7 +1,7 @@
 //! Values as bytes, one after the other, without names.
 
 use alloc::vec::Vec;
-use crosswind_packet::{Headers, TcpOptions};
+use crosswind_packet::{Headers, Hold, Sending, TcpOptions, Trigger};
 use crosswind_path::{Cause, DirectionConfig, Ecn, Packet, Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 
@@ -133,6 +133,32 @@ impl Wire for Ecn {
 
     fn read(from: &mut &[u8]) -> Option<Self> {
         u8::read(from).map(Self::from_bits)
+    }
+}
+
+impl Wire for Sending {
+    fn write(&self, to: &mut Vec<u8>) {
+        (self.trigger as u8 + 1).write(to);
+        self.held_by.map_or(0, |hold| hold as u8 + 1).write(to);
+        self.held_since.write(to);
+        self.written.write(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        let trigger = Trigger::from_number(u8::read(from)?)?;
+        let held_by = Hold::from_number(u8::read(from)?);
+        Some(Self { trigger, held_by, held_since: Wire::read(from)?, written: Wire::read(from)? })
+    }
+}
+
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn write(&self, to: &mut Vec<u8>) {
+        self.0.write(to);
+        self.1.write(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        Some((A::read(from)?, B::read(from)?))
     }
 }
 

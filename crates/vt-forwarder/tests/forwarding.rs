@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
+use crosswind_packet::{Hold, Sending, Trigger};
 use crosswind_path::{PathConfig, Side};
-use crosswind_units::Seed;
-use crosswind_vt_forwarder::{Event, Events, Forwarding, Leaving, Settings, SettingsError};
+use crosswind_units::{Instant, Seed};
+use crosswind_vt_forwarder::{Event, Events, Forwarding, Leaving, RawSending, Settings, SettingsError};
 use serde_json::{Value, json};
 
 const ORIGIN_NS: u64 = 5_000;
@@ -62,7 +63,7 @@ fn written(path: &mut Forwarding<Buffer>) -> Vec<String> {
 fn a_packet_leaves_when_it_is_due_and_not_once_the_path_has_ended() {
     let mut path = path(settings(&json!({"forward": {"delay_ns": 1000, "lose": [1]}, "reverse": {}})));
     for now in [0, 10, 20] {
-        path.handle_packet(0, Side::Forward, ORIGIN_NS + now, Buffer(PACKET.to_vec()));
+        path.handle_packet(0, Side::Forward, ORIGIN_NS + now, Buffer(PACKET.to_vec()), RawSending::default());
     }
     assert!(path.next_leaving().is_none());
     assert_eq!(path.next_wakeup(), Some(ORIGIN_NS + 1000));
@@ -89,9 +90,35 @@ fn a_packet_leaves_when_it_is_due_and_not_once_the_path_has_ended() {
 }
 
 #[test]
+fn an_event_says_why_the_sender_sent() {
+    let mut path = path(settings(&json!({"forward": {}, "reverse": {}})));
+    let raw = RawSending {
+        held_since: ORIGIN_NS + 5,
+        written_first: ORIGIN_NS + 3,
+        written_last: ORIGIN_NS + 4,
+        held_by: 2,
+        triggered_by: 4,
+    };
+    path.handle_packet(0, Side::Forward, ORIGIN_NS + 9, Buffer(PACKET.to_vec()), raw);
+    path.handle_packet(0, Side::Forward, ORIGIN_NS + 9, Buffer(PACKET.to_vec()), RawSending::default());
+    let chunk = path.take_events().unwrap();
+    let sendings: Vec<_> = Events::new(&chunk)
+        .filter_map(|event| if let Event::Entered { sending, .. } = event { Some(sending) } else { None })
+        .collect();
+    let at = Instant::from_nanos;
+    let told = Sending {
+        trigger: Trigger::Packet,
+        held_by: Some(Hold::CongestionWindow),
+        held_since: Some(at(5)),
+        written: Some((at(3), at(4))),
+    };
+    assert_eq!(sendings, [Some(told), None]);
+}
+
+#[test]
 fn copies_share_their_bytes_until_the_last_has_left() {
     let mut path = path(settings(&json!({"forward": {"duplicate": 1}, "reverse": {}})));
-    path.handle_packet(0, Side::Forward, ORIGIN_NS, Buffer(PACKET.to_vec()));
+    path.handle_packet(0, Side::Forward, ORIGIN_NS, Buffer(PACKET.to_vec()), RawSending::default());
     let mut left = 0;
     while let Some(leaving) = path.next_leaving() {
         assert_eq!(leaving.bytes, PACKET);
@@ -105,7 +132,7 @@ fn copies_share_their_bytes_until_the_last_has_left() {
 fn a_packet_that_is_too_large_is_answered() {
     let mut path = path(settings(&json!({"forward": {"link_mtu_bytes": 576}, "reverse": {}})));
     let large = [&PACKET[..], &[0; 600]].concat();
-    path.handle_packet(0, Side::Forward, ORIGIN_NS, Buffer(large));
+    path.handle_packet(0, Side::Forward, ORIGIN_NS, Buffer(large), RawSending::default());
     let answer = path.next_leaving().map(|leaving| (leaving.side, leaving.bytes[9]));
     assert_eq!(answer, Some((Side::Reverse, 1)), "ICMP to the sender");
     path.handle_offered(ORIGIN_NS, true);

@@ -16,7 +16,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::ManuallyDrop;
 use core::panic::PanicInfo;
 use core::{ptr, slice};
-use crosswind_vt_forwarder::{Buffer, Forwarding, Settings, SettingsError, Side};
+use crosswind_vt_forwarder::{Buffer, Forwarding, RawSending, Settings, SettingsError, Side};
 
 unsafe extern "C" {
     fn crosswind_alloc(size: usize) -> *mut u8;
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn crosswind_path_free(path: *mut c_void) {
     drop(unsafe { Box::from_raw(path.cast::<Path>()) });
 }
 
-/// Takes a packet from the client (`side` 0) or the server (1) of a pair.
+/// Takes a packet from the client (`side` 0) or the server (1) of a pair, and why its kernel sent it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn crosswind_path_handle_packet(
     path: *mut c_void,
@@ -125,10 +125,11 @@ pub unsafe extern "C" fn crosswind_path_handle_packet(
     packet: *mut c_void,
     bytes: *const u8,
     length: usize,
+    sending: *const RawSending,
 ) {
     // SAFETY: as the caller promises.
-    let path = unsafe { path_of(path) };
-    path.handle_packet(pair, side_of(side), now, KernelPacket { packet, bytes, length });
+    let (path, sending) = unsafe { (path_of(path), sending.read()) };
+    path.handle_packet(pair, side_of(side), now, KernelPacket { packet, bytes, length }, sending);
 }
 
 #[unsafe(no_mangle)]

@@ -3,7 +3,7 @@
 use super::punctuality::Punctuality;
 use super::traffic::TrafficCounters;
 use crosswind_ledger::{
-    DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, TCP_SYN, TimeHistogram, Verdict,
+    DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, Sending, TCP_SYN, TimeHistogram, Verdict,
 };
 use crosswind_path::{Departure, Packet, Side};
 use crosswind_units::{Bytes, Instant};
@@ -18,6 +18,20 @@ pub struct Accounts {
     payload_clock: Arc<PayloadClock>,
     punctuality: Arc<Punctuality>,
     traffic: Arc<TrafficCounters>,
+}
+
+/// What is known of a packet besides its way through the path.
+#[derive(Clone, Copy, Default)]
+pub struct Known {
+    pub headers: Headers,
+    /// Where its sender's kernel says so.
+    pub sending: Option<Sending>,
+}
+
+impl From<Headers> for Known {
+    fn from(headers: Headers) -> Self {
+        Self { headers, sending: None }
+    }
 }
 
 /// The accounts when they are closed.
@@ -91,7 +105,14 @@ impl Accounts {
     }
 
     /// The receiver's device took a packet at `actual`.
-    pub fn handle_delivery(&mut self, side: Side, packet: &Packet, headers: Headers, bytes: &[u8], actual: Instant) {
+    pub fn handle_delivery(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        known: impl Into<Known>,
+        bytes: &[u8],
+        actual: Instant,
+    ) {
         self.ledger.handle_delivery(side, packet.size);
         if let Some(hop) = packet.marked_in {
             self.ledger.handle_mark(side, hop);
@@ -100,13 +121,13 @@ impl Accounts {
             self.ledger.handle_corruption(side);
         }
         self.recorder.received(side, actual, bytes);
-        self.record(side, packet, headers, Some(actual), Verdict::Delivered);
+        self.record(side, packet, known.into(), Some(actual), Verdict::Delivered);
     }
 
     /// A packet was dropped.
-    pub fn handle_drop(&mut self, side: Side, packet: &Packet, headers: Headers, cause: DropCause) {
+    pub fn handle_drop(&mut self, side: Side, packet: &Packet, known: impl Into<Known>, cause: DropCause) {
         self.ledger.handle_drop(side, cause, packet.hop);
-        self.record(side, packet, headers, None, Verdict::Dropped(cause));
+        self.record(side, packet, known.into(), None, Verdict::Dropped(cause));
     }
 
     /// A background packet has left the path, or was dropped.
@@ -133,8 +154,8 @@ impl Accounts {
     }
 
     /// A packet is still in the path at the end.
-    pub fn handle_rest(&mut self, side: Side, packet: &Packet, headers: Headers) {
-        self.record(side, packet, headers, None, Verdict::Queued);
+    pub fn handle_rest(&mut self, side: Side, packet: &Packet, known: impl Into<Known>) {
+        self.record(side, packet, known.into(), None, Verdict::Queued);
     }
 
     /// Hands the last records over and gives the totals.
@@ -143,14 +164,15 @@ impl Accounts {
         Totals { ledger: self.ledger, delay_error: self.delay_error, queueing: self.queueing }
     }
 
-    fn record(&mut self, side: Side, packet: &Packet, headers: Headers, left: Option<Instant>, verdict: Verdict) {
+    fn record(&mut self, side: Side, packet: &Packet, known: Known, left: Option<Instant>, verdict: Verdict) {
         self.recorder.packet(PacketRecord {
             side,
             index: packet.index,
             copy: packet.copy,
             flipped_bit: packet.flipped_bit,
             size: packet.size,
-            headers,
+            headers: known.headers,
+            sending: known.sending,
             entered: packet.entered,
             due: packet.at,
             spent: packet.spent,

@@ -1,12 +1,12 @@
 //! The emulator in the kernel of virtual time (`kernel/files/arch/um/kernel/path.c`): the kernel carries the packets
 //! and logs their fates; its log is booked here, as if a thread of this process had carried them.
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, Known};
 use super::setup::{EmulatorReport, Setup};
 use super::slab::changed;
 use crate::error::{HostError, Result};
 use crate::pair::Pair;
-use crosswind_ledger::{DropCause, Headers};
+use crosswind_ledger::DropCause;
 use crosswind_path::{Departure, Side};
 use crosswind_units::Duration;
 use crosswind_vt_forwarder::{Event, Events, LARGEST_CHUNK, Settings};
@@ -185,7 +185,7 @@ struct Books {
     /// Whether packets' bytes are wanted once they have left.
     keeps_copies: bool,
     /// By token, the latest packet.
-    packets: Vec<(Headers, Vec<u8>)>,
+    packets: Vec<(Known, Vec<u8>)>,
     /// Packets left inside at the end.
     queued: Option<[u64; 2]>,
     buffer: Vec<u8>,
@@ -201,9 +201,9 @@ impl Books {
 
     fn handle(&mut self, event: &Event<'_>) {
         let accounts = &mut self.accounts;
-        let headers_of = |token: u32| self.packets.get(token as usize).map(|(headers, _)| *headers).unwrap_or_default();
+        let known_of = |token: u32| self.packets.get(token as usize).map(|(known, _)| *known).unwrap_or_default();
         match *event {
-            Event::Entered { side, at, token, size, headers, dropped, bytes } => {
+            Event::Entered { side, at, token, size, headers, sending, dropped, bytes } => {
                 accounts.handle_arrival(side, at, size);
                 accounts.handle_entry(side, at, bytes, dropped.map(DropCause::Path));
                 let token = token as usize;
@@ -211,28 +211,28 @@ impl Books {
                     self.packets.resize_with(token + 1, Default::default);
                 }
                 let (known, copy) = &mut self.packets[token];
-                *known = headers;
+                *known = Known { headers, sending };
                 copy.clear();
                 if self.keeps_copies {
                     copy.extend_from_slice(bytes);
                 }
             }
             Event::Left { side, packet, at, taken } => {
-                let headers = headers_of(packet.buffer);
+                let known = known_of(packet.buffer);
                 let bytes = self.packets.get(packet.buffer as usize).map_or(&[][..], |(_, bytes)| bytes);
                 let bytes = if bytes.is_empty() { bytes } else { changed(&packet, bytes, &mut self.space) };
                 if packet.flipped_bit.is_none() {
-                    accounts.handle_release(side, headers, at);
+                    accounts.handle_release(side, known.headers, at);
                 }
                 accounts.handle_departure(side, &packet, at);
                 if taken {
-                    accounts.handle_delivery(side, &packet, headers, bytes, at);
+                    accounts.handle_delivery(side, &packet, known, bytes, at);
                 } else {
-                    accounts.handle_drop(side, &packet, headers, DropCause::Device);
+                    accounts.handle_drop(side, &packet, known, DropCause::Device);
                 }
             }
             Event::Dropped { side, packet, cause } => {
-                accounts.handle_drop(side, &packet, headers_of(packet.buffer), DropCause::Path(cause));
+                accounts.handle_drop(side, &packet, known_of(packet.buffer), DropCause::Path(cause));
             }
             Event::Duplicated { side } => accounts.handle_duplicate(side),
             Event::Background { side, packet, cause } => {
@@ -243,7 +243,7 @@ impl Books {
                 accounts.handle_background(side, &departure);
             }
             Event::Icmp { side, at, taken, bytes } => accounts.handle_icmp(side, bytes, at, taken),
-            Event::Rest { side, packet } => accounts.handle_rest(side, &packet, headers_of(packet.buffer)),
+            Event::Rest { side, packet } => accounts.handle_rest(side, &packet, known_of(packet.buffer)),
             Event::Ended { queued, background } => {
                 for (side, sent) in Side::BOTH.into_iter().zip(background) {
                     accounts.handle_background_sent(side, sent);

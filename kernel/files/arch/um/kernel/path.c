@@ -40,6 +40,15 @@ struct crosswind_leaving {
 	bool marked;
 };
 
+/* Of TCP; all 0 for other packets. */
+struct crosswind_sending {
+	u64 held_since;
+	u64 written_first;
+	u64 written_last;
+	u8 held_by;
+	u8 triggered_by;
+};
+
 struct crosswind_events {
 	u8 *bytes;
 	size_t length;
@@ -48,7 +57,8 @@ struct crosswind_events {
 
 void *crosswind_path_new(const u8 *text, size_t length, int *problem);
 void crosswind_path_free(void *path);
-void crosswind_path_handle_packet(void *path, u8 pair, u8 side, u64 now, void *packet, const u8 *bytes, size_t length);
+void crosswind_path_handle_packet(void *path, u8 pair, u8 side, u64 now, void *packet, const u8 *bytes, size_t length,
+				  const struct crosswind_sending *sending);
 void crosswind_path_release(void *path, u64 now);
 bool crosswind_path_has_left(void *path);
 bool crosswind_path_next_leaving(void *path, struct crosswind_leaving *leaving);
@@ -295,6 +305,13 @@ static netdev_tx_t host_xmit(struct sk_buff *packet, struct net_device *device)
 {
 	struct host *host = netdev_priv(device);
 	struct emulated_path *path = host->path;
+	struct crosswind_sending sending = {
+		.held_since = packet->held_since,
+		.written_first = packet->written_first,
+		.written_last = packet->written_last,
+		.held_by = packet->held_by,
+		.triggered_by = packet->triggered_by,
+	};
 
 	if (skb_linearize(packet)) {
 		dev_core_stats_tx_dropped_inc(device);
@@ -307,7 +324,8 @@ static netdev_tx_t host_xmit(struct sk_buff *packet, struct net_device *device)
 	spin_lock_bh(&path->lock);
 	if (path->library) {
 		dev_sw_netstats_tx_add(device, 1, packet->len);
-		crosswind_path_handle_packet(path->library, host->pair, host->side, um_monotonic_ns(), packet, packet->data, packet->len);
+		crosswind_path_handle_packet(path->library, host->pair, host->side, um_monotonic_ns(), packet, packet->data, packet->len,
+					     &sending);
 		/* The sender may hold locks of the network. */
 		if (crosswind_path_has_left(path->library))
 			tasklet_schedule(&path->deliver);
