@@ -8,6 +8,7 @@ READ = bytes(29)  # as long as SSH_FXP_READ
 
 if sys.argv[1] == "serve":
     connection, _ = socket.create_server(("", int(sys.argv[2]))).accept()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as sshd does
     requests = connection.makefile("rb")
     while requests.read(len(READ)):
         connection.sendall(bytes(SIZE))

@@ -39,6 +39,40 @@ while connection.recv(1 << 20):
     pass
 """
 
+LINES = """
+import socket, sys
+listening = socket.create_server(("", int(sys.argv[1])))
+connection, _ = listening.accept()
+for line in connection.makefile("rb"):
+    connection.sendall(b"ok\\n")
+"""
+"""Answers each line."""
+
+TWO_WRITES = """
+import socket
+connection = socket.create_connection(("server", 8000))
+lines = connection.makefile("rb")
+for _ in range(20):
+    connection.sendall(b"head ")
+    connection.sendall(b"body\\n")
+    lines.readline()
+"""
+
+SINK = """
+import socket, sys
+connection, _ = socket.create_server(("", int(sys.argv[1]))).accept()
+while connection.recv(1 << 16):
+    pass
+"""
+
+SOURCE = """
+import socket
+connection = socket.socket()
+connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20_000)
+connection.connect(("server", 8000))
+connection.sendall(bytes(3_000_000))
+"""
+
 RESOLVER = """
 import socket
 listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -149,11 +183,38 @@ def test_a_stream_window_of_http_2_shows_as_round_trips_between_programs(connect
     )
     node = requires("node")
     (found,) = connections("--port", "8000", "--server", f'{node} -e "{serve}"', "--", node, "-e", fetch)
-    # 65 535 bytes a round trip: the sixteenth is not full.
-    assert found["turns"] == 31
+    # 65 535 bytes a round trip: the sixteenth is not full, and TCP's window holds back the end of the first.
+    assert found["turns"] == 30
     flight = in_ms(found)
     assert flight["propagation_forward"] == flight["propagation_reverse"] == 16 * 20
-    assert "16 round trips in which a program waited for the other" in found["sentence"]
+    assert "15.5 round trips in which a program waited for the other, after every 65" in found["sentence"]
+    assert "bytes: a window or a request size of the program" in found["sentence"]
+
+
+def test_two_small_writes_wait_for_nagle_and_not_for_the_server(connections: Connections) -> None:
+    # Each of 20 requests takes a round trip more for its second write. All but the first few wait for a late
+    # acknowledgement.
+    (found,) = connections(
+        "--server", f"{sys.executable} -c '{LINES}' {{port}}", "--", sys.executable, "-c", TWO_WRITES
+    )
+    spent = in_ms(found)
+    assert spent["nagle"] == 20 * RTT_MS and spent["delayed_acknowledgement"] >= 15 * 40
+    assert spent["propagation_forward"] + spent["propagation_reverse"] == 20 * RTT_MS
+    assert not spent.keys() & {"client_host", "server_host", "congestion_window", "send_buffer"}
+
+
+def test_a_peer_that_falls_silent_is_a_wait_for_the_timer(connections: Connections) -> None:
+    (found,) = connections(
+        "--at", "silence start=500ms for=20s loss=100%", "--server", f"{sys.executable} -c '{LINES}' {{port}}",
+        "--", sys.executable, "-c", TWO_WRITES,
+    )  # fmt: skip
+    assert found["parts"][0]["part"] == "retransmission_timer"
+    assert found["parts"][0]["time_ns"] > 0.8 * found["whole_ns"]
+
+
+def test_a_program_with_a_small_send_buffer_waits_for_it(connections: Connections) -> None:
+    (found,) = connections("--server", f"{sys.executable} -c '{SINK}' {{port}}", "--", sys.executable, "-c", SOURCE)
+    assert found["parts"][0]["part"] == "send_buffer"
 
 
 def test_a_query_whose_datagram_is_lost_is_sent_again_after_five_seconds(connections: Connections) -> None:

@@ -70,9 +70,10 @@ def test_parts_sum_to_the_whole_over_every_transport(kind: str) -> None:
 def test_a_transfer_that_fills_its_link_takes_what_the_link_takes(control: str) -> None:
     cell = tcp({"delay": "10ms", "rate": "10mbit"}, transfer("1MB"), congestion_control=control)
     found = spent(cell)
-    # 690 segments of 1448 bytes and one of 880, each with 52 bytes of headers, but for the first round's waits.
-    assert 0.95 < found["serialisation_forward"] / ((690 * 1500 + 932) * 8 / 10_000) <= 1
-    assert found["congestion_window"] == 20
+    # 690 segments of 1448 bytes and one of 880, each with 52 bytes of headers. The first ten are on the wire for 12 ms,
+    # and the acknowledgement of the first comes after 21.2 ms: only in between a larger window would have helped.
+    assert found["serialisation_forward"] == pytest.approx((690 * 1500 + 932) * 8 / 10_000, abs=0.1)
+    assert found["congestion_window"] == pytest.approx(21.2 - 12, abs=0.05)
     # What a short queue drops is sent again while the link is busy, and costs nothing.
     lossy = tcp({"delay": "10ms", "rate": "10mbit", "queue": "20p"}, transfer("1MB"), congestion_control="cubic")
     assert lossy.packets.filter(pl.col("verdict") == "dropped").height > 0
@@ -121,12 +122,13 @@ def test_a_server_that_is_busy_with_another_answer_reads_late() -> None:
 
 
 def test_a_full_send_buffer_is_told_from_the_congestion_window() -> None:
-    # The window grows from 14,480 bytes by doubling, until the buffer holds no more.
+    # The window grows from 14,480 bytes by doubling, until the buffer holds no more. That is more than its size: the
+    # kernel counts pages, and a page may have several segments.
     host = {"receive_buffer": "8MiB"}
     small, large = (tcp({"delay": "50ms"}, transfer("1MB"), send_buffer=size, **host) for size in ("16KiB", "64KiB"))
     usual = {"tcp_handshake": 100, "propagation_forward": 50}
-    assert spent(small) == usual | {"congestion_window": 100, "send_buffer": 900}
-    assert spent(large) == usual | {"congestion_window": 300, "send_buffer": spent(large)["send_buffer"]}
+    assert spent(small) == usual | {"congestion_window": 300, "send_buffer": 700}
+    assert spent(large) == usual | {"congestion_window": 400, "send_buffer": 500}
     assert "send_buffer" not in spent(tcp({"delay": "50ms"}, transfer("1MB"), **host))
 
 
@@ -227,9 +229,11 @@ def test_the_end_of_a_duration_cuts_off_a_recovery(transport: str, recovery: str
     usual = {"tcp_handshake" if transport == "tcp" else "security_handshake": 20, "congestion_window": 40}
     if direction == "download":
         usual["propagation_forward"] = 10
+        if transport == "tcp":
+            # The first segments are there before the others of their flight.
+            usual |= {"congestion_window": 30, "propagation_reverse": 10}
     elif transport == "tcp":
-        # The first segments arrive before the others of their flight, which are still on their way then.
-        usual |= {"congestion_window": 30, "propagation_forward": 10}
+        usual["congestion_window"] = 40
     for duration, ends in (
         # It is known to be lost 20 ms after it was sent; it is on its way again for the last 5 ms.
         ("45ms", {recovery: 15}),
@@ -268,7 +272,7 @@ def test_http2s_flow_control_is_told_from_tcps_congestion_window(transport: str)
         return found
 
     usual = {"security_handshake": 113} if transport == "http2" else {}
-    waits = {"congestion_window": 2 * 113, "stream_window": 15 * 113}
+    waits = {"congestion_window": 3 * 113, "stream_window": 14 * 113}
     assert download(http2_stream_window="65535B") == usual | waits
     assert download(http2_connection_window="65535B")["connection_window"] > 14 * 113
     assert not {"stream_window", "connection_window"} & download().keys()
@@ -325,7 +329,7 @@ def test_every_loss_that_is_named_is_one_of_qlogs(tmp_path: Path) -> None:
     (cell,) = (tmp_path / "run" / "cells").iterdir()
     known = {end: sorted(losses(cell / f"{end}.qlog")) for end in ("client", "server")}
     pieces = pl.read_parquet(cell / "pieces.parquet")
-    waits = ["congestion_window", "delayed_acknowledgement"]
+    waits = ["congestion_window", "reduced_window", "delayed_acknowledgement"]
     held = pl.col("part").shift(-1).over("exchange").is_in(waits).fill_null(False)
     named = pieces.with_columns(held=held).filter(pl.col("part").is_in(["packet_threshold", "time_threshold"]))
     assert named.height > 50 and named["held"].any()

@@ -73,22 +73,24 @@ fn by_ports(packets: &[PacketRecord]) -> BTreeMap<Ports, Vec<&PacketRecord>> {
 impl<'a> Conversation<'a> {
     /// Attributes all of it.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
-        match self {
+        let walked = match self {
             Self::Tcp(it) => it.walk(links),
             Self::Quic(it) => it.walk(links),
             Self::Udp(it) => it.walk(links),
             Self::Sealed(it) => Walked { pieces: of_sealed(it.walk(links).pieces), turns: 0, windows: Vec::new() },
-        }
+        };
+        Walked { pieces: self.without_busy_times(walked.pieces, links), ..walked }
     }
 
     /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
-        match self {
+        let pieces = match self {
             Self::Tcp(it) => it.exchange(from, to, answered, links),
             Self::Quic(it) => it.exchange(from, to, answered, links),
             Self::Udp(it) => it.exchange(from, to, answered, links),
             Self::Sealed(it) => of_sealed(it.exchange(from, to, answered, links)),
-        }
+        };
+        self.without_busy_times(pieces, links)
     }
 
     /// When the client's latest data at `at` came.
@@ -113,6 +115,19 @@ impl<'a> Conversation<'a> {
     pub fn again(&self) -> Option<[u64; 2]> {
         let Self::Quic(it) = self else { return None };
         Some(Side::BOTH.map(|side| it.again(side)))
+    }
+
+    fn without_busy_times(&self, pieces: Vec<Interval>, links: &Links<'a>) -> Vec<Interval> {
+        let Some(first) = self.packets().first() else { return pieces };
+        links.without_busy_times(pieces, first.headers.protocol, first.headers.client_port(first.side))
+    }
+
+    fn packets(&self) -> &[&'a PacketRecord] {
+        match self {
+            Self::Tcp(it) => &it.packets,
+            Self::Quic(it) => &it.packets,
+            Self::Udp(it) | Self::Sealed(it) => &it.packets,
+        }
     }
 
     pub fn into_packets(self) -> Vec<&'a PacketRecord> {

@@ -25,6 +25,20 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The wait of a lost packet's sender until it sent the same again.
+    pub fn of_recovery(lost: &PacketRecord, to: Instant, part: DelayCause) -> Self {
+        let is_timer = matches!(part, DelayCause::RetransmissionTimer | DelayCause::ProbeTimer);
+        Self {
+            from: lost.entered,
+            to,
+            part,
+            place: Place::sender(lost.side),
+            packet: Some(lost.into()),
+            count: is_timer.into(),
+            data: lost.side,
+        }
+    }
+
     fn is_like(&self, other: &Self) -> bool {
         let of = |it: &Self| (it.part, it.place, it.data, it.packet.map(|packet| packet.side));
         self.count == 0 && other.count == 0 && of(self) == of(other)

@@ -76,6 +76,12 @@ macro_rules! with_parts {
             DatagramLoss: Recovery "datagram_loss" "datagram loss"
                 "From sending a datagram that was lost, or whose answer was, to sending the next one: of UDP whose recovery is the program's own."
                 "waited after a lost datagram until the program sent the next" "{packet} was lost, and the next one was sent {time} later",
+            ReducedWindow: Recovery "reduced_window" "the window after a loss"
+                "Ready to be sent, and held back by a congestion window that a loss had cut, until it was as large as before."
+                "waited for a congestion window that losses had cut" "it waited {time} for the congestion window, which a loss had cut",
+            Reordering: Recovery "reordering" "reordering taken for loss"
+                "Ready to be sent, and held back by a congestion window that had been cut although nothing was lost: packets had overtaken others."
+                "waited for a congestion window that was cut because packets overtook others, as if some were lost" "it waited {time} for the congestion window, which was cut because packets overtook others, as if some were lost",
             HeadOfLine: HeadOfLine "head_of_line" "head of line"
                 "Received, and waiting for what was sent before it on the same connection and was lost; over HTTP/1.1 also ready to be sent, and waiting for the exchange before it."
                 "waited for what was lost before" "it was received, and waited {time} for {packet}, which was sent before it and had been lost",
@@ -175,7 +181,7 @@ groups! {
     Jitter "jitter" "Jitter" "jitter"
         "Otherwise held back by the path.",
     Recovery "recovery" "Loss recovery" "loss recovery"
-        "From sending what was lost to sending it again.",
+        "From sending what was lost to sending it again, and waiting for the window that it had cut.",
     HeadOfLine "head_of_line" "Head of line" "waiting for lost data that was sent before"
         "Received, and waiting for what was sent before it on the same connection and was lost.",
     CongestionWindow "congestion_window" "Congestion window" "the congestion window"

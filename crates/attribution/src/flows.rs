@@ -21,7 +21,7 @@ pub fn flows(
     most_pieces: usize,
     end: Instant,
 ) -> Vec<Flow> {
-    let links = Links::new(packets);
+    let links = Links::new(packets, hosts.background);
     let mut all: Vec<Flow> = Vec::new();
     let mut kept = Kept::default();
     each_conversation(packets, quic, hosts, |ports, conversation| {

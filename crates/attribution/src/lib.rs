@@ -8,6 +8,7 @@
 mod bytes;
 mod conversations;
 mod critical_path;
+mod cuts;
 mod delay_cause;
 mod exchanges;
 mod flow;
@@ -84,7 +85,7 @@ impl<'a> Attribution<'a> {
                 quic.insert(port, connections);
             }
         }
-        Self { links: Links::new(packets), tcp, quic, udp, exchanges: None }
+        Self { links: Links::new(packets, hosts.background), tcp, quic, udp, exchanges: None }
     }
 
     /// The same, ready for [`Self::exchange`]. `quic` has third-party programs' decrypted QUIC packets. A client's
@@ -112,7 +113,9 @@ impl<'a> Attribution<'a> {
     /// A transit's intervals in order of time, without gaps.
     pub fn transit(&self, transit: MessageTransit) -> Vec<Interval> {
         let mut path = CriticalPath::new(transit.written, transit.received, transit.side);
+        let mut protocol = UDP;
         if let Some(connection) = self.connection(transit.client_port, transit.received) {
+            protocol = TCP;
             connection.walk(transit, &self.links, &mut path);
         } else if let Some(all) = self.quic.get(&transit.client_port) {
             if let Some(connection) = all[..all.partition_point(|it| it.began <= transit.received)].last() {
@@ -125,7 +128,7 @@ impl<'a> Attribution<'a> {
         } else if let Some(datagrams) = self.udp.get(&transit.client_port) {
             datagrams.transit(transit, &self.links, &mut path);
         }
-        path.finish()
+        self.links.without_busy_times(path.finish(), protocol, transit.client_port)
     }
 
     /// When the server had all of a request: a QUIC or HTTP/2 stream, or an HTTP/1.1 exchange, by `before`.
@@ -135,6 +138,41 @@ impl<'a> Attribution<'a> {
         }
         let all = self.quic.get(&client_port)?;
         all[..all.partition_point(|it| it.began <= before)].last()?.arrival(Side::Forward, stream, before)
+    }
+
+    /// Splits the pieces of a connection's handshakes: while lost data waited to be sent again, that is what the time was.
+    pub fn with_recoveries(&self, client_port: u16, pieces: Vec<Interval>) -> Vec<Interval> {
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return pieces };
+        let (from, to) = (first.from, last.to);
+        let mut waits = if let Some(connection) = self.connection(client_port, to) {
+            connection.recoveries(from, to)
+        } else if let Some(all) = self.quic.get(&client_port) {
+            let connection = all[..all.partition_point(|it| it.began <= to)].last();
+            connection.map(|it| it.recoveries(from, to)).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        waits.sort_by_key(|it| (it.from, it.to));
+        let mut all = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let is_handshake = matches!(piece.part, DelayCause::SecurityHandshake | DelayCause::UpgradeHandshake);
+            let mut at = piece.from;
+            for wait in waits.iter().filter(|_| is_handshake) {
+                let (from, to) = (wait.from.max(at), wait.to.min(piece.to));
+                if from >= to {
+                    continue;
+                }
+                if at < from {
+                    all.push(Interval { from: at, to: from, ..piece });
+                }
+                all.push(Interval { from, to, ..*wait });
+                at = to;
+            }
+            if at < piece.to {
+                all.push(Interval { from: at, ..piece });
+            }
+        }
+        all
     }
 
     /// How long, and how often, TCP's connect waited for its timer, on the connection set up from `from` to `to`.

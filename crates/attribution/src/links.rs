@@ -1,16 +1,24 @@
 //! The link's activity while a packet waited for it.
 
 use crate::DelayCause;
-use crate::critical_path::{CriticalPath, PacketId, Place, Wait};
+use crate::critical_path::{CriticalPath, Interval, PacketId, Place, Wait};
 use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
+use std::collections::HashMap;
 
-/// Packets carried by links, by the end of their transmission.
+/// Packets carried by links, by the end of their transmission. A path of several links counts as one: its packets wait at the slowest.
 pub struct Links<'a> {
+    /// Whether they carry more than what is recorded: background traffic.
+    is_shared: bool,
     forward: Vec<Carried<'a>>,
     reverse: Vec<Carried<'a>>,
+    /// By direction.
+    busy: [Busy; 2],
 }
+
+/// By protocol and client's port: when links carried data.
+type Busy = HashMap<(u8, u16), Vec<(Instant, Instant)>>;
 
 /// A carried packet, with the facts asked about most often: looking them up in its record would dominate the time.
 struct Carried<'a> {
@@ -28,15 +36,35 @@ struct Carried<'a> {
 /// Protocol and ports.
 type FlowId = (u8, u16, u16);
 
+fn busy_times(carried: &[Carried<'_>]) -> Busy {
+    let mut busy = Busy::new();
+    for Carried { begun, whole, packet, has_payload, .. } in carried {
+        if !has_payload || begun == whole {
+            continue;
+        }
+        let times = busy.entry((packet.headers.protocol, packet.headers.client_port(packet.side))).or_default();
+        match times.last_mut() {
+            Some(last) if *begun <= last.1 => last.1 = *whole,
+            _ => times.push((*begun, *whole)),
+        }
+    }
+    busy
+}
+
 impl<'a> Links<'a> {
-    pub fn new(packets: &'a [PacketRecord]) -> Self {
+    pub fn new(packets: &'a [PacketRecord], is_shared: bool) -> Self {
         let of = |side| {
-            let carried = packets.iter().filter(|it| it.side == side && it.spent.serialisation > Duration::ZERO);
+            let is_carried = |it: &&PacketRecord| {
+                it.spent.serialisation > Duration::ZERO || it.spent.queueing > Duration::ZERO && it.left.is_some()
+            };
+            let carried = packets.iter().filter(|it| it.side == side).filter(is_carried);
             let mut carried: Vec<_> = carried.map(Carried::new).collect();
-            carried.sort_unstable_by_key(|it| (it.whole, it.id.index));
+            carried.sort_unstable_by_key(|it| (it.whole, it.id.index, it.packet.copy));
             carried
         };
-        Self { forward: of(Side::Forward), reverse: of(Side::Reverse) }
+        let (forward, reverse) = (of(Side::Forward), of(Side::Reverse));
+        let busy = [&forward, &reverse].map(|carried| busy_times(carried));
+        Self { is_shared, forward, reverse, busy }
     }
 
     /// Names a packet's time in the path, backwards; returns the packet at whose entry the critical path then is.
@@ -53,46 +81,113 @@ impl<'a> Links<'a> {
         path.name(landed, wait.unwrap_or(DelayCause::propagation(side)), Place::Path, Some(packet), 0);
         path.name(on_wire(packet), DelayCause::jitter(side), Place::Path, Some(packet), 0);
         path.name(begun(packet).max(packet.entered), DelayCause::serialisation(side), Place::Path, Some(packet), 0);
-        let (mut own, mut began, mut near) = (packet, begun(packet), usize::MAX);
+        // While no recorded packet was ahead of it, it waited for the link itself, as for tokens; or for what no record has.
+        let alone = if self.is_shared { DelayCause::queueing(side) } else { DelayCause::serialisation(side) };
+        let (mut own, mut next) = (packet, self.position_of(packet));
         let flow = flow_of(packet);
-        while !path.is_done() && path.at() > own.entered {
-            let Some((before, position)) = self.on_wire_at(side, began, near) else { break };
-            (near, began) = (position, before.begun);
+        while let Some(before) = next.and_then(|it| self.before(side, it)).filter(|_| !path.is_done()) {
+            let Carried { whole, begun, .. } = *before.1;
+            if whole <= queued(own) {
+                break;
+            }
+            next = Some(before.0);
+            let before = before.1;
+            path.name(whole.max(own.entered), alone, Place::Path, Some(own), 0);
             // An acknowledgement ahead of a message's bytes is not among them.
             let is_alike = before.has_payload || packet.headers.payload_bytes == 0;
-            let is_own = is_alike && before.flow == flow && before.entered >= path.beginning();
-            if is_own {
-                let from = before.begun.max(before.entered);
-                path.name(from, DelayCause::serialisation(side), Place::Path, Some(before.packet), 0);
-                own = before.packet;
-            } else {
-                path.name_of(
-                    before.begun.max(own.entered),
-                    DelayCause::queueing(side),
+            if is_alike && before.flow == flow && before.entered >= path.beginning() {
+                path.name(
+                    begun.max(before.entered),
+                    DelayCause::serialisation(side),
                     Place::Path,
-                    Some(before.id),
+                    Some(before.packet),
                     0,
                 );
+                own = before.packet;
+            } else {
+                path.name_of(begun.max(own.entered), DelayCause::queueing(side), Place::Path, Some(before.id), 0);
             }
         }
-        // The link's activity is unknown with several links, or a discipline other than a queue's.
-        let most = earlier(begun(own), own.spent.queueing);
-        path.name(most.max(own.entered), DelayCause::queueing(side), Place::Path, Some(own), 0);
+        path.name(queued(own).max(own.entered), alone, Place::Path, Some(own), 0);
         path.name(own.entered, DelayCause::Unknown, Place::Path, Some(own), 0);
         own
     }
 
-    /// The packet fully transmitted at a time, and its position, a little before `near` if that is one.
-    fn on_wire_at(&self, side: Side, at: Instant, near: usize) -> Option<(&Carried<'a>, usize)> {
-        let all = if side == Side::Forward { &self.forward } else { &self.reverse };
-        let position = if near < all.len() {
-            let later = all[..near].iter().rev().take_while(|it| it.whole >= at).count();
-            near - later
-        } else {
-            all.partition_point(|it| it.whole < at)
-        };
-        let found = all.get(position)?;
-        (found.whole == at).then_some((found, position))
+    /// Splits waits for a window: while a link was busy with the connection's own data, a larger window would have spared nothing, and the
+    /// time is the link's.
+    pub fn without_busy_times(&self, pieces: Vec<Interval>, protocol: u8, client_port: u16) -> Vec<Interval> {
+        if pieces.iter().all(|it| !is_for_window(it.part)) {
+            return pieces;
+        }
+        let busy = Side::BOTH.map(|side| self.busy(side, protocol, client_port));
+        let mut all = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            if is_for_window(piece.part) {
+                split(piece, busy[piece.data as usize], &mut all);
+            } else {
+                all.push(piece);
+            }
+        }
+        all
+    }
+
+    /// When links carried a connection's data, in order.
+    fn busy(&self, side: Side, protocol: u8, client_port: u16) -> &[(Instant, Instant)] {
+        self.busy[side as usize].get(&(protocol, client_port)).map_or(&[], Vec::as_slice)
+    }
+
+    /// A packet's place among those that its direction's links carried.
+    fn position_of(&self, packet: &PacketRecord) -> Option<usize> {
+        let key = (on_wire(packet), packet.index, packet.copy);
+        self.of(packet.side).binary_search_by_key(&key, |it| (it.whole, it.id.index, it.packet.copy)).ok()
+    }
+
+    /// The packet that left the links right before the one at a position, and its own position.
+    fn before(&self, side: Side, position: usize) -> Option<(usize, &Carried<'a>)> {
+        let before = position.checked_sub(1)?;
+        Some((before, &self.of(side)[before]))
+    }
+
+    const fn of(&self, side: Side) -> &Vec<Carried<'a>> {
+        match side {
+            Side::Forward => &self.forward,
+            Side::Reverse => &self.reverse,
+        }
+    }
+}
+
+const fn is_for_window(part: DelayCause) -> bool {
+    use DelayCause::{
+        CongestionWindow, ConnectionWindow, ReceiveWindow, ReducedWindow, Reordering, SendBuffer, SlowStartAfterIdle,
+        StreamWindow,
+    };
+    matches!(
+        part,
+        CongestionWindow
+            | SlowStartAfterIdle
+            | ReducedWindow
+            | Reordering
+            | ReceiveWindow
+            | SendBuffer
+            | StreamWindow
+            | ConnectionWindow
+    )
+}
+
+/// Adds a piece to others, as the link's where that was busy.
+fn split(piece: Interval, busy: &[(Instant, Instant)], all: &mut Vec<Interval>) {
+    let mut at = piece.from;
+    let first = busy.partition_point(|it| it.1 <= piece.from);
+    for &(from, to) in busy[first..].iter().take_while(|it| it.0 < piece.to) {
+        let (from, to) = (from.max(piece.from), to.min(piece.to));
+        if at < from {
+            all.push(Interval { from: at, to: from, ..piece });
+        }
+        all.push(Interval { from, to, part: DelayCause::serialisation(piece.data), place: Place::Path, ..piece });
+        at = to;
+    }
+    if at < piece.to {
+        all.push(Interval { from: at, ..piece });
     }
 }
 
@@ -118,6 +213,11 @@ fn on_wire(packet: &PacketRecord) -> Instant {
 /// When the link began with a packet.
 fn begun(packet: &PacketRecord) -> Instant {
     earlier(on_wire(packet), packet.spent.serialisation)
+}
+
+/// Since when it was in the links' queues, or in transmission.
+fn queued(packet: &PacketRecord) -> Instant {
+    earlier(begun(packet), packet.spent.queueing)
 }
 
 fn earlier(at: Instant, by: Duration) -> Instant {

@@ -12,6 +12,8 @@ pub struct Hosts {
     pub promptness: Duration,
     /// Whether packets are in the hosts' sending and receiving order: recorded by the kernel that carries them.
     pub in_order: bool,
+    /// Whether the path carries more than the packets that are recorded: background traffic.
+    pub background: bool,
     /// Whether TCP sends tail loss probes.
     pub tail_loss_probes: bool,
     /// Whether TCP's congestion window shrinks while it is idle.

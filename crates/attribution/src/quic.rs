@@ -4,7 +4,7 @@
 //! the time before it is unknown.
 
 use crate::bytes::{Awaited, ByteStream};
-use crate::critical_path::Place;
+use crate::critical_path::{Interval, Place};
 use crate::links::Links;
 use crate::quic_sender::{Datagram, Declared, HANDSHAKE, Sender};
 use crate::tcp_sender::arrived;
@@ -122,7 +122,30 @@ impl<'a> QuicConnection<'a> {
         let mut reverse = Sender::new(reverse, known[1].log, is_of_programs);
         forward.hear(&reverse, hosts);
         reverse.hear(&forward, hosts);
+        forward.follow_cuts();
+        reverse.follow_cuts();
         Self { began, hosts, forward, reverse }
+    }
+
+    /// What waited for lost handshake data to be sent again, from `from` to `to`: of both hosts, in any order.
+    pub fn recoveries(&self, from: Instant, to: Instant) -> Vec<Interval> {
+        let mut all = Vec::new();
+        for (sender, back) in [(&self.forward, &self.reverse), (&self.reverse, &self.forward)] {
+            for (send, lost) in sender.sends.iter().enumerate() {
+                if lost.arrived.is_some() || lost.packet.entered < from || lost.packet.entered >= to {
+                    continue;
+                }
+                let again = (send + 1..sender.sends.len()).find(|&it| sender.repeats_handshake(send, it));
+                let Some(again) = again.map(|it| sender.sends[it].packet).filter(|it| it.entered <= to) else {
+                    continue;
+                };
+                // A later packet of it that was acknowledged told; else a timer did.
+                let told = sender.is_acknowledged_beyond(send, again.entered, back);
+                let part = if told { DelayCause::TimeThreshold } else { DelayCause::ProbeTimer };
+                all.push(Interval::of_recovery(lost.packet, again.entered, part));
+            }
+        }
+        all
     }
 
     /// The sender in direction `side`.
@@ -492,17 +515,17 @@ impl<'w> Walk<'w, '_> {
             path.name(since, part, place, Some(sent.packet), 0);
             return;
         };
-        let answer = &self.back.sends[answer];
+        let (answer, window) = (&self.back.sends[answer], self.sender.congestion_window(send));
         if let Some(at) = answer.arrived.filter(|_| answer.packet.entered > since) {
             path.name(at, DelayCause::sender(side), place, None, 0);
-            let answer = self.links.follow(answer.packet, Some(DelayCause::CongestionWindow), path);
+            let answer = self.links.follow(answer.packet, Some(window), path);
             let came = self.sender.arrival_before(send, answer.entered).map(|it| it.0);
             if let Some(came) = came.filter(|&came| !self.is_prompt(answer.entered, came) && answer.entered > since) {
                 let from = came.max(since);
                 path.name(from, DelayCause::DelayedAcknowledgement, Place::receiver(side), Some(answer), 0);
             }
         }
-        path.name(since, DelayCause::CongestionWindow, place, Some(sent.packet), 0);
+        path.name(since, window, place, Some(sent.packet), 0);
     }
 
     /// Why a datagram was sent when it was: the wait's cause, and the arrival that ended it. None when the critical
@@ -570,7 +593,7 @@ impl<'w> Walk<'w, '_> {
             let mut frames = log.frames(packet).iter();
             frames.any(|frame| matches!(frame, QuicFrame::Ack { largest, .. } if !is_own(packet, *largest)))
         };
-        packets.any(opens).then_some(DelayCause::CongestionWindow)
+        packets.any(opens).then(|| sender.congestion_window(send))
     }
 
     /// The flow control limit on a datagram until `answer` came; none if `answer` does not tell.

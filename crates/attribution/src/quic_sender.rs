@@ -1,6 +1,7 @@
 //! One sender of a QUIC connection: datagrams, acknowledgements and limits, from both hosts' logs.
 
 use crate::bytes::{Advance, ByteStream};
+use crate::cuts::{Cuts, Flight};
 use crate::round_trips::{RoundTrips, Sent};
 use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicLog, QuicPacket, QuicSpace};
@@ -36,6 +37,9 @@ pub struct Sender<'a> {
     pub limits: Vec<Limit>,
     /// Its receiver's initial stream limits, if known.
     first_limits: Option<FirstLimits>,
+    /// What cut the congestion window, and the bytes in flight at each sending.
+    cuts: Cuts,
+    in_flight: Vec<u64>,
 }
 
 struct FirstLimits {
@@ -95,6 +99,8 @@ impl<'a> Sender<'a> {
             acks: Vec::new(),
             limits: Vec::new(),
             first_limits: None,
+            cuts: Cuts::default(),
+            in_flight: Vec::new(),
         };
         // A copy is another chance to arrive.
         for copy in copies {
@@ -204,6 +210,33 @@ impl<'a> Sender<'a> {
         }
     }
 
+    /// Follows the congestion window, once the other host is heard.
+    pub fn follow_cuts(&mut self) {
+        let numbers: Vec<(u64, usize)> =
+            (0..self.sends.len()).filter_map(|send| Some((self.number(send)?, send))).collect();
+        let (mut sent, mut up_to, mut acknowledged) = (0, Vec::with_capacity(self.sends.len()), 0);
+        let mut acks = self.acks.iter().peekable();
+        for (send, datagram) in self.sends.iter().enumerate() {
+            while let Some(ack) = acks.next_if(|ack| ack.at <= datagram.packet.entered) {
+                let last = numbers.partition_point(|it| it.0 <= ack.largest).checked_sub(1).map(|it| numbers[it].1);
+                acknowledged = last.and_then(|last| up_to.get(last).copied()).unwrap_or(acknowledged);
+            }
+            sent += u64::from(datagram.packet.headers.payload_bytes);
+            up_to.push(sent);
+            let first = self.pieces(send).find_map(|(number, bytes)| {
+                self.streams.get(&number)?.first_with(bytes.start).filter(|&first| first < send)
+            });
+            let again = first.map(|first| self.sends[first].arrived.is_none());
+            self.cuts.add(send, Flight { sent, acknowledged }, again);
+            self.in_flight.push(sent.saturating_sub(acknowledged));
+        }
+    }
+
+    /// The congestion window's name for a datagram that waited for it.
+    pub fn congestion_window(&self, send: usize) -> DelayCause {
+        self.cuts.name(send, self.in_flight.get(send).copied().unwrap_or(0))
+    }
+
     fn arrived_packets(&self) -> impl Iterator<Item = (QuicSpace, Sent)> {
         let arrived = self.sends.iter().enumerate().filter_map(|(send, sent)| Some((send, sent, sent.arrived?)));
         arrived.flat_map(move |(send, sent, arrived)| {
@@ -252,6 +285,32 @@ impl<'a> Sender<'a> {
         packets.flat_map(move |packet| log.frames(packet)).filter_map(|frame| match *frame {
             QuicFrame::Crypto { offset, length } => Some(offset..offset + u64::from(length)),
             _ => None,
+        })
+    }
+
+    /// Whether a later datagram repeats TLS data of an earlier one.
+    pub fn repeats_handshake(&self, earlier: usize, later: usize) -> bool {
+        let tls = |send: usize| {
+            self.packets(send).iter().flat_map(|packet| {
+                self.log.frames(packet).iter().filter_map(move |frame| match *frame {
+                    QuicFrame::Crypto { offset, length } => Some((packet.space, offset, offset + u64::from(length))),
+                    _ => None,
+                })
+            })
+        };
+        tls(earlier).any(|(space, from, to)| tls(later).any(|it| it.0 == space && it.1 < to && from < it.2))
+    }
+
+    /// Whether, until a time, the other host acknowledged a later packet than those of a datagram.
+    pub fn is_acknowledged_beyond(&self, send: usize, until: Instant, back: &Self) -> bool {
+        let heard = &back.arrivals[..back.arrivals.partition_point(|it| it.0 <= until)];
+        self.packets(send).iter().any(|packet| {
+            heard.iter().any(|&(_, answer)| {
+                let answers = back.packets(answer as usize).iter().filter(|it| it.space == packet.space);
+                answers
+                    .flat_map(|it| back.log.frames(it))
+                    .any(|frame| matches!(frame, QuicFrame::Ack { largest, .. } if *largest > packet.number))
+            })
         })
     }
 

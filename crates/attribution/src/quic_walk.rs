@@ -321,7 +321,8 @@ impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
             return Some(Step::Arrived(side.opposite(), arrived));
         }
         let limit = answers.iter().find_map(|&it| Some((walk.flow_control(send, it)?, it)));
-        if let Some((why, answer)) = limit.or_else(|| Some((DelayCause::CongestionWindow, self.opened(side, send)?))) {
+        if let Some((why, answer)) = limit.or_else(|| Some((sender.congestion_window(send), self.opened(side, send)?)))
+        {
             return self.window(side, send, answer, why);
         }
         let before = self.way(side).data.partition_point(|&it| (it as usize) < send).checked_sub(1);
@@ -426,10 +427,10 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
         let (way, sender) = (self.way(side), self.sender(side));
         let before = way.acks.partition_point(|ack| ack.at < at).checked_sub(1).map(|it| &way.acks[it]);
         let last = send.saturating_sub(1);
-        let bytes = if why == DelayCause::CongestionWindow {
-            way.sent[last].saturating_sub(before.map_or(0, |it| it.bytes))
-        } else {
+        let bytes = if matches!(why, DelayCause::StreamWindow | DelayCause::ConnectionWindow) {
             sender.sends[last].new.saturating_sub(before.map_or(0, |it| it.new))
+        } else {
+            way.sent[last].saturating_sub(before.map_or(0, |it| it.bytes))
         };
         self.state.count_window(side, why, bytes);
     }

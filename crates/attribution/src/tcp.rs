@@ -1,13 +1,13 @@
 //! TCP: why bytes were sent when they were, from sequence numbers, acknowledgements and windows.
 
 use crate::bytes::Awaited;
-use crate::critical_path::Place;
+use crate::critical_path::{Interval, Place};
 use crate::handshake::Handshake;
 use crate::http::{Http, Opened};
 use crate::links::Links;
-use crate::tcp_sender::{Segment, Sender};
+use crate::tcp_sender::{Segment, Sender, Told};
 use crate::{CriticalPath, DelayCause, Hosts, MessageTransit};
-use crosswind_ledger::{HttpEnd, PacketRecord, Position, TCP, TCP_ACK, TCP_SYN};
+use crosswind_ledger::{HttpEnd, PacketRecord, Position, TCP, TCP_ACK, TCP_SYN, Trigger};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::ops::Range;
@@ -93,6 +93,26 @@ impl<'a> Connection<'a> {
         first.is_some_and(|first| self.kind(sender, first, send) != DelayCause::FastRecovery)
     }
 
+    /// What waited for lost data to be sent again, from `from` to `to`: of both hosts, in any order.
+    pub fn recoveries(&self, from: Instant, to: Instant) -> Vec<Interval> {
+        let mut all = Vec::new();
+        for sender in [&self.forward, &self.reverse] {
+            for (later, again) in sender.sends.iter().enumerate().filter(|(_, it)| it.start < it.after) {
+                let earlier = sender.bytes.first_with(again.start).filter(|&it| it < later).map(|first| {
+                    let repeated = sender.bytes.again(first).take_while(|&it| it < later);
+                    repeated.last().unwrap_or(first)
+                });
+                let Some(earlier) = earlier.filter(|&it| sender.sends[it].arrived().is_none()) else { continue };
+                let lost = sender.sends[earlier].packet;
+                if lost.entered >= from && again.packet.entered <= to {
+                    let part = self.kind(sender, earlier, later);
+                    all.push(Interval::of_recovery(lost, again.packet.entered, part));
+                }
+            }
+        }
+        all
+    }
+
     /// Goes back from a transmission of `byte` to its first one, and returns that.
     pub fn recovery(&self, sender: &Sender<'a>, send: usize, byte: u64, path: &mut CriticalPath) -> usize {
         let Some(first) = sender.bytes.first_with(byte) else { return send };
@@ -117,6 +137,14 @@ impl<'a> Connection<'a> {
 
     /// Why the segment `later` retransmitted the bytes of `earlier`.
     fn kind(&self, sender: &Sender<'a>, earlier: usize, later: usize) -> DelayCause {
+        match sender.sends[later].packet.sending.map(|it| it.trigger) {
+            Some(Trigger::RetransmissionTimer) => return DelayCause::RetransmissionTimer,
+            Some(Trigger::LossProbeTimer) => return DelayCause::TailLossProbe,
+            Some(Trigger::Packet | Trigger::ReorderingTimer | Trigger::PacingTimer | Trigger::SmallQueue) => {
+                return DelayCause::FastRecovery;
+            }
+            _ => {}
+        }
         let at = sender.sends[later].packet.entered;
         let acks = sender.acks_before(later);
         if acks.last().is_some_and(|ack| at.saturating_since(ack.arrived) <= self.hosts.promptness) {
@@ -146,22 +174,19 @@ impl<'a> Connection<'a> {
 
     /// The limit on a segment until the acknowledgement `ack` came.
     pub fn limit(&self, sender: &Sender<'a>, send: usize, ack: usize) -> DelayCause {
-        if !sender.begun {
-            return DelayCause::Unknown;
+        match sender.told(send) {
+            Some(Told::Released(DelayCause::ReceiveWindow)) => {
+                return self.receive_window(sender, send, ack).unwrap_or(DelayCause::ReceiveWindow);
+            }
+            Some(Told::Released(DelayCause::CongestionWindow)) => return self.congestion_window(sender, send),
+            Some(Told::Released(why)) => return why,
+            _ if !sender.begun => return DelayCause::Unknown,
+            _ => {}
         }
         let (sent, promptness) = (&sender.sends[send], self.hosts.promptness);
         let before = ack.checked_sub(1).map(|it| &sender.acks[it]);
-        // The window during the wait. If many acknowledgements at an instant each open it, it is not the cause.
-        let first = &sender.sends[sender.wait(send, promptness).map_or(send, |it| it.1)];
-        let mut earlier = sender.acks[..ack].iter().rev();
-        let known = earlier.find(|it| first.packet.entered.saturating_since(it.arrived) > promptness);
-        if let Some(known) = known.filter(|it| first.end > it.edge) {
-            // Where nothing had arrived since, the receiver's program had read, and not at once.
-            let opened = sender.acks[ack].packet.entered;
-            let arrived = sender.last_arrival(opened).map(|it| it.0);
-            let has_news =
-                arrived.is_some_and(|at| at > known.packet.entered || opened.saturating_since(at) <= promptness);
-            return if has_news { DelayCause::ReceiveWindow } else { DelayCause::ZeroWindow };
+        if let Some(why) = self.receive_window(sender, send, ack) {
+            return why;
         }
         let acknowledged = before.map_or(0, |it| it.acknowledged);
         let in_flight = sent.start.saturating_sub(acknowledged);
@@ -188,10 +213,31 @@ impl<'a> Connection<'a> {
         {
             return DelayCause::Nagle;
         }
-        if self.hosts.slow_start_after_idle && sender.was_larger_before_idle(send, promptness) {
+        self.congestion_window(sender, send)
+    }
+
+    /// Whether a segment did not fit into the receiver's window until the acknowledgement `ack` came.
+    fn receive_window(&self, sender: &Sender<'a>, send: usize, ack: usize) -> Option<DelayCause> {
+        let promptness = self.hosts.promptness;
+        // The window during the wait. If many acknowledgements at an instant each open it, it is not the cause.
+        let first = &sender.sends[sender.wait(send, promptness).map_or(send, |it| it.1)];
+        let mut earlier = sender.acks[..ack].iter().rev();
+        let known = earlier.find(|it| first.packet.entered.saturating_since(it.arrived) > promptness);
+        let known = known.filter(|it| first.end > it.edge)?;
+        // Where nothing had arrived since, the receiver's program had read, and not at once.
+        let opened = sender.acks[ack].packet.entered;
+        let arrived = sender.last_arrival(opened).map(|it| it.0);
+        let has_news = arrived.is_some_and(|at| at > known.packet.entered || opened.saturating_since(at) <= promptness);
+        Some(if has_news { DelayCause::ReceiveWindow } else { DelayCause::ZeroWindow })
+    }
+
+    fn congestion_window(&self, sender: &Sender<'a>, send: usize) -> DelayCause {
+        let window = sender.congestion_window(send);
+        let is_whole = window == DelayCause::CongestionWindow;
+        if is_whole && self.hosts.slow_start_after_idle && sender.was_larger_before_idle(send, self.hosts.promptness) {
             return DelayCause::SlowStartAfterIdle;
         }
-        DelayCause::CongestionWindow
+        window
     }
 
     /// Goes back through an acknowledgement that released the segment `send` to the one it answers, and returns that.
@@ -212,6 +258,9 @@ impl<'a> Connection<'a> {
         let part = match why {
             _ if sent.saturating_since(at) <= self.hosts.promptness => DelayCause::receiver(side),
             DelayCause::ZeroWindow | DelayCause::Unknown => why,
+            DelayCause::ReceiveWindow if packet.sending.is_some_and(|it| it.trigger == Trigger::Read) => {
+                DelayCause::ZeroWindow
+            }
             _ => DelayCause::DelayedAcknowledgement,
         };
         path.name(at, part, Place::receiver(side), Some(packet), 0);
@@ -386,7 +435,12 @@ impl Walk<'_, '_> {
                 Written::AtOnce => return None,
             }
             let seen = sender.acks_before(send).len();
-            if seen > 0 && at.saturating_since(sender.acks[seen - 1].arrived) <= self.connection.hosts.promptness {
+            let told = sender.told(send).filter(|_| sent.start >= sent.after);
+            let may_release = matches!(told, None | Some(Told::Released(_)));
+            if may_release
+                && seen > 0
+                && at.saturating_since(sender.acks[seen - 1].arrived) <= self.connection.hosts.promptness
+            {
                 let why = self.connection.limit(sender, send, seen - 1);
                 return Some((why, Answer::Ack(seen - 1)));
             }
@@ -401,7 +455,9 @@ impl Walk<'_, '_> {
             let Some(previous) = previous else {
                 // Only the host held it back; or something invisible on the wire did.
                 let prompt = at.saturating_since(path.beginning()) <= self.connection.hosts.promptness;
-                if in_flight && !prompt {
+                if let Some(Told::Waited(part, since)) = told {
+                    path.name(since.max(path.beginning()), part, Place::sender(side), Some(sent.packet), 0);
+                } else if in_flight && !prompt && (told.is_none() || sent.is_held_by_nagle()) {
                     if self.is_probe(send) {
                         let before = send.checked_sub(1).map(|it| sender.sends[it].packet);
                         path.name(path.beginning(), DelayCause::TailLossProbe, Place::sender(side), before, 0);
@@ -413,6 +469,24 @@ impl Walk<'_, '_> {
                 return None;
             };
             let gap = at.saturating_since(sender.sends[previous].packet.entered);
+            if let Some(told) = told {
+                match told {
+                    Told::Waited(part, since) => path.name(since, part, Place::sender(side), Some(sent.packet), 0),
+                    _ if sent.is_held_by_nagle() => {
+                        self.name_hold(sent, sender.sends[previous].packet.entered, path);
+                    }
+                    _ => {}
+                }
+                path.name(
+                    sender.sends[previous].packet.entered,
+                    DelayCause::sender(side),
+                    Place::sender(side),
+                    Some(sent.packet),
+                    0,
+                );
+                send = previous;
+                continue;
+            }
             if in_flight && gap > self.connection.hosts.promptness && self.is_probe(send) {
                 let before = sender.sends[previous].packet;
                 path.name(before.entered, DelayCause::TailLossProbe, Place::sender(side), Some(before), 0);
@@ -442,10 +516,12 @@ impl Walk<'_, '_> {
             (Some(Position::Bytes { .. }), _) => Some((transit.written, transit.written)),
             _ => transit.alone.then_some((transit.written, transit.written)),
         };
+        let written = sent.packet.sending.map_or(written, |it| it.written);
         // Nagle's algorithm releases a full segment, once its program has written more.
         let is_full = self.sender.is_full(sent);
         let is_filled = |last: Instant| sent.packet.entered.saturating_since(last) <= self.connection.hosts.promptness;
         let (from, part) = match written {
+            Some((first, _)) if sent.is_held_by_nagle() => (first.max(since), DelayCause::Nagle),
             Some((first, last)) if self.connection.hosts.nagle && is_full && is_filled(last) => {
                 (first.max(since), DelayCause::Nagle)
             }

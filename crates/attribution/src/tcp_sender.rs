@@ -1,8 +1,9 @@
 //! One sender of a TCP connection: segments, acknowledgements, and facts derived from both.
 
-use crate::Hosts;
 use crate::bytes::ByteStream;
-use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN};
+use crate::cuts::{Cuts, Flight};
+use crate::{DelayCause, Hosts};
+use crosswind_ledger::{Headers, Hold, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN, Trigger};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
@@ -21,6 +22,8 @@ pub struct Sender<'a> {
     pub acks: Vec<Ack<'a>>,
     /// Segments sent after an idle time, and the most in flight before.
     pub before_idle: Vec<(u32, u64)>,
+    /// What cut the congestion window.
+    cuts: Cuts,
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
     /// The size of a full segment's packet, with headers. Options take from its data.
@@ -39,10 +42,25 @@ pub struct Segment<'a> {
 }
 
 impl Segment<'_> {
+    /// Whether, as its kernel says, it waited for Nagle's algorithm, until its program had filled it.
+    pub fn is_held_by_nagle(&self) -> bool {
+        self.packet.sending.is_some_and(|it| it.held_by == Some(Hold::Nagle))
+    }
+
     /// When it arrived; none if it was lost or damaged.
     pub fn arrived(&self) -> Option<Instant> {
         arrived(self.packet)
     }
+}
+
+/// Why a segment with new bytes was sent when it was, as its sender's kernel says.
+pub enum Told {
+    /// The last packet from the other host ended a wait.
+    Released(DelayCause),
+    /// A timer did, or the host itself; since when.
+    Waited(DelayCause, Instant),
+    /// TCP did not hold it back: its program wrote.
+    Written,
 }
 
 pub struct Ack<'a> {
@@ -128,6 +146,7 @@ impl<'a> Sender<'a> {
         sender.add_acks(packets, side, positions, shift);
         sender.shortest_round_trip = sender.find_shortest_round_trip(hosts.promptness);
         sender.before_idle = sender.follow_idle_times();
+        sender.cuts = sender.follow_cuts();
         sender
     }
 
@@ -262,6 +281,50 @@ impl<'a> Sender<'a> {
             (last, most) = (Some(at), most.max(sent.end.saturating_sub(acknowledged)));
         }
         before_idle
+    }
+
+    fn follow_cuts(&self) -> Cuts {
+        let (mut cuts, mut acknowledged) = (Cuts::default(), 0);
+        let mut acks = self.acks.iter().peekable();
+        for (send, sent) in self.sends.iter().enumerate() {
+            while let Some(ack) = acks.next_if(|ack| ack.arrived <= sent.packet.entered) {
+                acknowledged = ack.acknowledged;
+            }
+            let first = (sent.start < sent.after).then(|| self.bytes.first_with(sent.start)).flatten();
+            let again = first.map(|first| self.sends[first].arrived().is_none());
+            cuts.add(send, Flight { sent: sent.end.max(sent.after), acknowledged }, again);
+        }
+        cuts
+    }
+
+    /// What its sender's kernel says about a segment with new bytes.
+    pub fn told(&self, send: usize) -> Option<Told> {
+        let sent = &self.sends[send];
+        let (told, side) = (sent.packet.sending?, sent.packet.side);
+        let before = send.checked_sub(1).map(|it| self.sends[it].packet.entered);
+        // The head of the queue may have been held back since before this segment was written.
+        let since = told.held_since.max(told.written.map(|it| it.0)).max(before).unwrap_or(sent.packet.entered);
+        Some(match (told.held_by, told.trigger) {
+            (Some(Hold::Pacing), _) => Told::Waited(DelayCause::Pacing, since),
+            (_, Trigger::LossProbeTimer) => Told::Waited(DelayCause::TailLossProbe, since),
+            (_, Trigger::PersistTimer) => Told::Waited(DelayCause::ZeroWindow, since),
+            (Some(Hold::SmallQueue | Hold::Failed), _) => Told::Waited(DelayCause::sender(side), since),
+            // A program that waited for room wrote when an acknowledgement had made some.
+            (Some(hold), Trigger::Packet | Trigger::Write) => Told::Released(match hold {
+                Hold::SendBuffer => DelayCause::SendBuffer,
+                Hold::Nagle | Hold::TsoDeferral if told.trigger == Trigger::Write => return Some(Told::Written),
+                Hold::ReceiveWindow => DelayCause::ReceiveWindow,
+                Hold::Nagle => DelayCause::Nagle,
+                Hold::CongestionWindow | Hold::TsoDeferral => DelayCause::CongestionWindow,
+                _ => return Some(Told::Written),
+            }),
+            _ => Told::Written,
+        })
+    }
+
+    /// The congestion window's name for a segment that waited for it.
+    pub fn congestion_window(&self, send: usize) -> DelayCause {
+        self.cuts.name(send, self.in_flight(&self.sends[send]))
     }
 
     /// The wait that ended with `send`: the last segment with new bytes before it, and the first after it. Others may

@@ -9,8 +9,8 @@
 use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::links::Links;
 use crate::tcp::{Connection, INITIAL_WINDOW};
-use crate::tcp_sender::{SHORTEST_IDLE, Segment, Sender};
-use crate::walk::{State, Step, Walk, Walked, span};
+use crate::tcp_sender::{SHORTEST_IDLE, Segment, Sender, Told};
+use crate::walk::{State, Step, Walk, Walked, Window, span};
 use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
 use crosswind_path::Side;
@@ -20,6 +20,9 @@ use std::collections::VecDeque;
 /// How many times as long as a host takes to answer acknowledgements have to be apart, for one not to come by chance when something
 /// else happens.
 const FEW: u64 = 10;
+/// Rounds of equal size that do not come by chance, and a size that is no single message's.
+const FEWEST_ROUNDS: usize = 4;
+const LEAST_ROUND: u64 = 8 * 1024;
 /// A time within which hardly anything happens by chance.
 const SHORT: Duration = Duration::from_micros(10);
 
@@ -44,7 +47,38 @@ impl<'a> TcpConversation<'a> {
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
         let opener = self.connection.handshake.as_ref().map_or(Side::Forward, |it| it.opener);
-        self.start(CriticalPath::new(from, to, opener).merging(), links).whole()
+        let mut walked = self.start(CriticalPath::new(from, to, opener).merging(), links).whole();
+        walked.windows.extend(Side::BOTH.into_iter().filter_map(|side| self.rounds(side)));
+        walked
+    }
+
+    /// The size after which a program always waited for the other's message, if there is one: a window or a request size of its own.
+    fn rounds(&self, side: Side) -> Option<Window> {
+        let (sender, other) = (self.connection.sender(side), self.connection.sender(side.opposite()));
+        let (mut rounds, mut bytes) = (Vec::new(), 0);
+        for (before, next) in (1..sender.sends.len()).map(|next| (&sender.sends[next - 1], next)) {
+            let sent = &sender.sends[next];
+            if sent.start < sent.after {
+                continue;
+            }
+            bytes += before.end - before.start;
+            let (before, at) = (before.packet.entered, sent.packet.entered);
+            let came = other.bytes.completion(at).map(|it| it.at);
+            let promptness = self.hosts.promptness;
+            let waited = at.saturating_since(before) > promptness;
+            let is_answer = waited && came.is_some_and(|came| at.saturating_since(came) <= promptness);
+            let is_held = matches!(sender.told(next), Some(Told::Released(_)));
+            if is_answer && !is_held {
+                rounds.push(bytes);
+                bytes = 0;
+            }
+        }
+        rounds.sort_unstable();
+        let middle = *rounds.get(rounds.len() / 2)?;
+        let alike = rounds.iter().filter(|&&it| it.abs_diff(middle) <= middle / 10).count();
+        let is_regular = rounds.len() >= FEWEST_ROUNDS && 10 * alike >= 8 * rounds.len() && middle >= LEAST_ROUND;
+        let times = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
+        is_regular.then_some(Window { data: side, part: DelayCause::propagation(side), times, bytes: middle })
     }
 
     /// When the client's latest data at `at` came.
@@ -141,9 +175,26 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
         let wrote = before.map(|(_, it)| it.packet.entered);
         let seen = sender.acks_until(at).len();
         let told = seen.checked_sub(1).map(|it| sender.acks[it].arrived);
+        let told_why = (!is_again).then(|| sender.told(send)).flatten();
+        match (&told_why, seen.checked_sub(1)) {
+            (Some(Told::Released(_)), Some(ack)) => {
+                let why = self.connection.limit(sender, send, ack);
+                return self.window(side, send, ack, why);
+            }
+            (&Some(Told::Waited(part, since)), _) => {
+                self.state.at_sender(since, part, side, Some(segment.packet));
+                if let Some((send, _)) = before {
+                    return Some(Step::Sent { side, send, passing: true });
+                }
+            }
+            _ => {}
+        }
         let at_once = wrote.is_some_and(|it| at.saturating_since(it) <= self.state.hosts.promptness.min(SHORT));
         let nothing_came = at_once || wrote.is_some() && arrived.max(told) <= wrote;
-        if !nothing_came && let Some((ack, why)) = self.opened(sender, side, send, arrived) {
+        if told_why.is_none()
+            && !nothing_came
+            && let Some((ack, why)) = self.opened(sender, side, send, arrived)
+        {
             return self.window(side, send, ack, why);
         }
         if is_again {
@@ -157,7 +208,7 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
         let entered = previous.packet.entered;
         let acknowledged = seen.checked_sub(1).map_or(0, |it| sender.acks[it].acknowledged);
         let has_more = flags(previous.packet, TCP_PSH) == 0 && segment.start > acknowledged;
-        let paced = self.state.hosts.pacing && has_more && !self.state.is_prompt(entered, at);
+        let paced = told_why.is_none() && self.state.hosts.pacing && has_more && !self.state.is_prompt(entered, at);
         let part = if paced { DelayCause::Pacing } else { DelayCause::sender(side) };
         self.state.at_sender(entered, part, side, Some(segment.packet));
         Some(Step::Sent { side, send: before, passing: true })

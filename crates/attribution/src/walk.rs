@@ -35,7 +35,7 @@ pub fn of_sealed(mut pieces: Vec<Interval>) -> Vec<Interval> {
 pub struct Window {
     /// The direction of the waiting data.
     pub data: Side,
-    /// The window's kind: a cause.
+    /// The window's kind: a cause. A window of a program's own shows as round trips: its kind is propagation.
     pub part: DelayCause,
     /// How often.
     pub times: u32,

@@ -173,9 +173,9 @@ fn what_is_known_to_be_lost_and_does_not_fit_the_window_waits_for_the_window() {
     wire.client(20_500, true, &stream(0, 100, 100));
     let expected = [
         (DelayCause::TimeThreshold, 3500, 0),
-        (DelayCause::CongestionWindow, 1000, 0),
+        (DelayCause::ReducedWindow, 1000, 0),
         (DelayCause::DelayedAcknowledgement, 5000, 0),
-        (DelayCause::CongestionWindow, 1000, 0),
+        (DelayCause::ReducedWindow, 1000, 0),
         FLIGHT,
     ];
     assert_eq!(wire.forward(10_000, 21_500, 200, 200), expected);

@@ -112,8 +112,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let flows = write_tables(cell, &measured, flows, ended.report.is_some().then_some(&written.flows), zero)?;
     records.write_sockets(cell, zero)?;
     if cell.output.spent && ended.report.is_some() {
-        let in_kernel = ended.report.as_ref().is_some_and(|report| report.in_kernel);
-        let hosts = hosts(cell, &measured, virtual_time, in_kernel, &readback);
+        let hosts = hosts(cell, &measured, virtual_time, ended.report.as_ref(), &readback);
         on_event(&Event::Measured {})?;
         let opened = sealed.map(Sealed::open).unwrap_or_default();
         records.write_spent(cell, &measured, &written, &opened, hosts, [zero, programs_ended])?;

@@ -2,7 +2,7 @@
 
 use crate::{Cell, CellError, pieces::ExchangePiece, table::write_table};
 use crosswind_attribution::{Attribution, DelayCause, Hosts, Interval, MessageTransit, Place, with_parts};
-use crosswind_host::{Qdisc, Readback};
+use crosswind_host::{EmulatorReport, Qdisc, Readback};
 use crosswind_ledger::Values::{Length, U64};
 use crosswind_ledger::{Column, HttpEnd, PacketRecord, Position, QuicLog, Row};
 use crosswind_path::Side;
@@ -138,7 +138,13 @@ impl Spent {
 }
 
 /// Facts about the hosts. In virtual time their work takes none; programs set their sockets up themselves.
-pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, in_kernel: bool, readback: &[Readback; 2]) -> Hosts {
+pub fn hosts(
+    cell: &Cell,
+    measured: &Measured,
+    virtual_time: bool,
+    emulator: Option<&EmulatorReport>,
+    readback: &[Readback; 2],
+) -> Hosts {
     let host = cell.host.resolved();
     let of_sockets = measured.sockets.iter().flatten().filter_map(|socket| socket.congestion_control.as_deref());
     let of_kernels = readback.iter().filter_map(|it| it.sysctl.get("net.ipv4.tcp_congestion_control"));
@@ -150,7 +156,8 @@ pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, in_kernel: bo
     let nodelay = measured.sockets.iter().flatten().find_map(|socket| socket.nodelay).or(host.nodelay).unwrap_or(false);
     Hosts {
         promptness: if virtual_time { PROMPT_IN_VIRTUAL_TIME } else { PROMPT },
-        in_order: in_kernel,
+        in_order: emulator.is_some_and(|it| it.in_kernel),
+        background: emulator.is_some_and(|it| it.ledger.has_background()),
         tail_loss_probes: host.tail_loss_probe.unwrap_or(true),
         slow_start_after_idle: host.slow_start_after_idle.unwrap_or(true),
         nagle: !nodelay,
@@ -353,7 +360,10 @@ fn set_up(attribution: &Attribution<'_>, client_port: Option<u16>, setup: SetupT
     add(setup.upgrade_ns.unwrap_or(0), DelayCause::UpgradeHandshake, 0);
     let known = [setup.transport_ns, setup.security_ns, setup.upgrade_ns].into_iter().flatten().sum::<u64>();
     add(setup.total_ns.saturating_sub(known), DelayCause::ClientHost, 0);
-    pieces
+    match client_port {
+        Some(port) => attribution.with_recoveries(port, pieces),
+        None => pieces,
+    }
 }
 
 const fn piece(from: Instant, to: Instant, part: DelayCause, place: Place) -> Interval {

@@ -258,6 +258,11 @@ impl Ledger {
         background.queued = packets.saturating_sub(background.carried + background.dropped.total());
     }
 
+    /// Whether background traffic was in the path.
+    pub const fn has_background(&self) -> bool {
+        self.forward.background.entered + self.reverse.background.entered > 0
+    }
+
     /// An ICMP message was written to the sender's device, `taken` or not.
     pub fn handle_icmp(&mut self, side: Side, bytes: Bytes, taken: bool) {
         let icmp = &mut self.side(side).icmp;

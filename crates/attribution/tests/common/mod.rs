@@ -8,6 +8,7 @@ pub static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
 pub const HOSTS: Hosts = Hosts {
     promptness: Duration::from_micros(2),
     in_order: false,
+    background: false,
     tail_loss_probes: true,
     slow_start_after_idle: true,
     nagle: false,

@@ -16,6 +16,8 @@ _SMALL = 0.01
 _OF_BYTES = (
     "congestion_window",
     "slow_start_after_idle",
+    "reduced_window",
+    "reordering",
     "receive_window",
     "stream_window",
     "connection_window",
@@ -76,7 +78,14 @@ def _more(kind: str, connections: Iterable[Connection]) -> str:
         if any(connection.protocol == "udp" for connection in turning):
             # QUIC's windows wait for acknowledgements, readable only by its ends.
             return f": {what} in which one end waited for the other, for data or for acknowledgements"
-        return f": {what} in which a program waited for the other"
+        rounds = [
+            part.window_bytes
+            for connection in connections
+            for part in connection.parts
+            if _kind(part.part) == kind and part.window_bytes
+        ]
+        size = f", after every {count(max(rounds))} bytes: a window or a request size of the program" if rounds else ""
+        return f": {what} in which a program waited for the other{size}"
     parts = [part for connection in connections for part in connection.parts if part.part == kind]
     sizes = [part.window_bytes for part in parts if part.window_bytes]
     if kind in _OF_BYTES and sizes:
