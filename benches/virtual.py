@@ -30,6 +30,7 @@ KERNEL: Json = {"emulator": "kernel"}
 PROCESS: Json = {"emulator": "process"}
 EVERY_PACKET: Json = {"block_bytes": 1}
 GBIT = 1_000_000_000
+CPU = max(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def in_guest(template: Template, workload: Json, path: Json, host: Json, flows: 
     cell |= {"flows": flows or [], "deadline_ns": 7200 * 1000 * MILLISECOND, "heartbeat_ns": HEARTBEAT_NS}
     started = time.perf_counter()
     request = GuestRequest(seed=1, input=json.dumps(cell), environment={"PATH": os.environ.get("PATH", os.defpath)})
-    guest = template.start(request, cpu=max(os.sched_getaffinity(0)))
+    guest = template.start(request, cpu=CPU)
     memory = Memory(guest.pid)
     with guest.output as output, guest.errors:
         lines = [json.loads(line) for line in output if line.startswith(b"{")]
@@ -198,6 +199,44 @@ def echoes(_directory: Path) -> None:
         f"{spread(times[1], 1, 's')} with the emulator in a process; {real:.2f} s on the machine's clock",
         f"{before / now:.1f} times as fast, {real / now:.0f} times as fast as the machine's clock",
         "at most 0.12 s",
+    )
+
+
+CALLS = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <x86intrin.h>
+int main(int count, char **arguments)
+{
+    for (long left = atol(arguments[2]); left; left--)
+        if (*arguments[1] == 'c') syscall(SYS_getppid); else __rdtsc();
+}
+"""
+
+
+def calls(directory: Path) -> None:
+    """What a program's system call and its reading of the processor's counter take of the machine's time."""
+    program = str(directory / "calls")
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=CALLS, text=True, check=True)
+    guests = template()
+
+    def wall_s(kind: str, count: int) -> float:
+        started = time.perf_counter()
+        guest = guests.start(GuestRequest(seed=1, input="", program=[program, kind, str(count)]), cpu=CPU)
+        with guest.output as output, guest.errors:
+            output.read()
+        return time.perf_counter() - started
+
+    each = [[(wall_s(kind, 21_000) - wall_s(kind, 1_000)) / 20_000 for _ in range(ROUNDS)] for kind in ("call", "read")]
+    guests.close()
+    show(
+        "a program's reading of the processor's counter (rdtsc)",
+        spread(each[1], 1e-6, "us"),
+        f"{spread(each[0], 1e-6, 'us')} for a system call that does nothing",
+        f"{median(each[1]) / median(each[0]):.1f} times as long",
+        "at most 2 times as long",
     )
 
 
@@ -329,10 +368,11 @@ def transfer_time(directory: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
-        sys.argv += ["packets", "echoes", "quick", "minute", "scale"]
+        sys.argv += ["packets", "echoes", "calls", "quick", "minute", "scale"]
     main({
         "packets": packets,
         "echoes": echoes,
+        "calls": calls,
         "quick": quick,
         "minute": minute,
         "scale": scale,

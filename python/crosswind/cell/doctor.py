@@ -135,7 +135,17 @@ def _virtual_time() -> MachineCheck:
         try_kernel(kernel, find_binary())
     except CrosswindError as error:
         return MachineCheck(VIRTUAL_TIME, False, False, error.message, error.hint)
-    return MachineCheck(VIRTUAL_TIME, True, False, f"Linux {kernel.release} from {_origin(kernel)}")
+    described = f"Linux {kernel.release} from {_origin(kernel)}{_own_randomness()}"
+    return MachineCheck(VIRTUAL_TIME, True, False, described)
+
+
+def _own_randomness() -> str:
+    """What a guest cannot hide of this processor, if it has that."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ""
+    return "; a program that asks the processor for randomness (rdrand) is not repeatable" if " rdrand" in flags else ""
 
 
 def _origin(kernel: Kernel) -> str:

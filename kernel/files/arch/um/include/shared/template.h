@@ -41,6 +41,11 @@ int um_after_call(int syscall, unsigned long ret);
 int um_wake_payers(void);
 void um_let_others_run(void);
 
+/* arch/um/kernel/processor.c */
+struct uml_pt_regs;
+int um_asks_processor(struct uml_pt_regs *regs);
+void um_answer_for_processor(struct uml_pt_regs *regs, int length);
+
 /* fs/hostfs: the one directory of the host that may be mounted for writing. */
 extern char um_hostfs_writable[];
 

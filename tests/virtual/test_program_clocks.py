@@ -1,0 +1,57 @@
+"""What programs may expect of a machine, and find in virtual time too: a clock wherever they read it, and much room."""
+
+import subprocess
+from pathlib import Path
+
+from conftest import requires
+from linux.lab import ms
+from virtual.lab import VirtualCells, VirtualRun
+
+HEAD = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+static uint64_t monotonic(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+"""
+
+COUNTER = """
+int main(void)
+{
+    unsigned processor;
+    uint64_t before = __rdtsc(), clock = monotonic();
+    usleep(20000);
+    uint64_t after = __rdtscp(&processor), slept = monotonic() - clock;
+    printf("%lu %lu %lu %u\\n", before - clock, after - before, slept, processor);
+}
+"""
+
+
+def ran(cells: VirtualCells, tmp_path: Path, source: str, *flags: str) -> VirtualRun:
+    """A C program's run to its end."""
+    program = tmp_path / "program"
+    compiled = [requires("gcc"), "-O1", "-pthread", *flags, "-x", "c", "-", "-o", str(program)]
+    subprocess.run(compiled, input=HEAD + source, text=True, check=True)
+    made = cells.run({"kind": "program", "client": [str(program)], "timeout_ns": ms(60_000)})
+    assert made.finished.program is not None
+    assert made.finished.program.ok, made.text("client.err")
+    return made
+
+
+def test_the_processors_counter_is_virtual_time_in_nanoseconds(cells: VirtualCells, tmp_path: Path) -> None:
+    runs = [ran(cells, tmp_path, COUNTER) for _ in range(2)]
+    assert runs[0].digests() == runs[1].digests()
+    apart, ticks, slept_ns, processor = map(int, runs[0].text("client.out").split())
+    assert (apart, processor) == (0, 0)
+    assert ticks == slept_ns
+    assert ms(20) <= ticks <= ms(20.06)
