@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from conftest import requires
 from linux.lab import ms
 from virtual.lab import VirtualCells, VirtualRun
@@ -23,6 +25,13 @@ static uint64_t monotonic(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
+static uint64_t of_day(void)
+{
+    struct timeval now;
+    gettimeofday(&now, NULL);
+    return now.tv_sec * 1000000ull + now.tv_usec;
+}
+static uint64_t counter(void) { return __rdtsc(); }
 """
 
 COUNTER = """
@@ -33,6 +42,16 @@ int main(void)
     usleep(20000);
     uint64_t after = __rdtscp(&processor), slept = monotonic() - clock;
     printf("%lu %lu %lu %u\\n", before - clock, after - before, slept, processor);
+}
+"""
+
+# Until 10 ms have passed, and how often that takes a look.
+LOOP = """
+int main(void)
+{
+    uint64_t begun = monotonic(), start = CLOCK(), looks = 0;
+    while (CLOCK() - start < 10000000 / UNIT) looks++;
+    printf("%lu %lu\\n", monotonic() - begun, looks);
 }
 """
 
@@ -55,3 +74,14 @@ def test_the_processors_counter_is_virtual_time_in_nanoseconds(cells: VirtualCel
     assert (apart, processor) == (0, 0)
     assert ticks == slept_ns
     assert ms(20) <= ticks <= ms(20.06)
+
+
+@pytest.mark.parametrize(("clock", "unit"), [("monotonic", 1), ("of_day", 1000), ("counter", 1)])
+def test_a_loop_that_reads_a_clock_sees_it_move(cells: VirtualCells, tmp_path: Path, clock: str, unit: int) -> None:
+    runs = [ran(cells, tmp_path, LOOP, f"-DCLOCK={clock}", f"-DUNIT={unit}") for _ in range(2)]
+    assert runs[0].digests() == runs[1].digests()
+    took_ns, looks = map(int, runs[0].text("client.out").split())
+    # 10,000 readings are free. Each further one costs 1/128 of what the loop has paid, the one behind the loop too.
+    assert ms(9.99) <= took_ns <= ms(10.2)
+    assert 10_000 <= looks <= 11_000
+    assert runs[0].finished.is_repeatable

@@ -101,19 +101,65 @@ static enum outcome outcome_of(int syscall, unsigned long ret)
 	}
 }
 
+/* Whether an account is this process's, and no time has passed since. */
+static bool holds(const struct account *account, pid_t process)
+{
+	unsigned long long calls = um_guest_state->syscalls - account->calls_before;
+
+	return account->process == process &&
+	       um_guest_state->virtual_ns - account->since < LEAST_PRICE_NS + NS_A_CALL * calls;
+}
+
 static struct account *account_of(struct task_struct *task)
 {
 	struct account *account = &accounts[task->tgid % ACCOUNTS];
-	unsigned long long now = um_guest_state->virtual_ns, calls = um_guest_state->syscalls;
-	bool other = account->process != task->tgid;
 
-	if (other || now - account->since >= LEAST_PRICE_NS + NS_A_CALL * (calls - account->calls_before))
-		*account = (struct account){ .process = task->tgid, .since = now, .calls_before = calls, .unpaid = -1 };
+	if (!holds(account, task->tgid))
+		*account = (struct account){ .process = task->tgid, .since = um_guest_state->virtual_ns,
+					     .calls_before = um_guest_state->syscalls, .unpaid = -1 };
 	if (account->thread != task) {
 		account->thread = task;
 		account->sleeps = task->nvcsw;
 	}
 	return account;
+}
+
+/*
+ * Most readings of the clock are no calls: the vDSO counts them down from what is left of a process's questions, and then
+ * makes a call of each.
+ */
+static pid_t reader;
+static unsigned int readings_allowed;
+
+static void allow_readings(pid_t process, const struct account *account)
+{
+	unsigned int asked = holds(account, process) ? account->questions : 0;
+
+	reader = process;
+	readings_allowed = asked < QUESTIONS ? QUESTIONS - asked : 0;
+	um_vdso_allow_readings(readings_allowed);
+}
+
+static void count_readings(struct account *account)
+{
+	unsigned int left = um_vdso_readings_left();
+
+	/* A process may write anything there. */
+	if (account->process == reader && left < readings_allowed)
+		account->questions += readings_allowed - left;
+}
+
+/* Before another task runs. */
+void um_before_switch(struct task_struct *to)
+{
+	struct account *account;
+
+	if (time_travel_mode != TT_MODE_INFCPU || !to->mm)
+		return;
+	account = &accounts[reader % ACCOUNTS];
+	if (holds(account, reader))
+		count_readings(account);
+	allow_readings(to->tgid, &accounts[to->tgid % ACCOUNTS]);
 }
 
 /* Whether the process of this account is in a loop, after a call with this outcome. */
@@ -238,12 +284,14 @@ int um_after_call(int syscall, unsigned long ret)
 	if (time_travel_mode != TT_MODE_INFCPU)
 		return 0;
 	account = account_of(current);
+	count_readings(account);
 	account->since_unpaid++;
 	/* A call that it did not make again was no part of a loop. */
 	if (loops(account, outcome_of(syscall, ret)) && (account->unpaid < 0 || account->since_unpaid > FRUITLESS_CALLS)) {
 		account->unpaid = syscall;
 		account->since_unpaid = 0;
 	}
+	allow_readings(current->tgid, account);
 	return 1;
 }
 

@@ -34,10 +34,14 @@ void um_vdso_set_time(unsigned long long ns);
 void um_vdso_start_clock(void);
 void um_vdso_stop_clock(void);
 unsigned long long um_monotonic_ns(void);
+unsigned int um_vdso_readings_left(void);
+void um_vdso_allow_readings(unsigned int count);
 
 /* arch/um/kernel/price.c: what calls cost. */
 void um_before_call(int syscall);
 int um_after_call(int syscall, unsigned long ret);
+struct task_struct;
+void um_before_switch(struct task_struct *to);
 int um_wake_payers(void);
 void um_let_others_run(void);
 
