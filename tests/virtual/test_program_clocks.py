@@ -55,6 +55,23 @@ int main(void)
 }
 """
 
+ROOM = """
+int main(void)
+{
+    size_t size = 8ull << 40;
+    volatile char *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) { perror("mmap"); return 1; }
+    for (size_t at = 0; at < size; at += size / 8) {
+        if (mprotect((void *)(room + at), 4096, PROT_READ | PROT_WRITE)) { perror("mprotect"); return 1; }
+        room[at] = at >> 40;
+    }
+    for (size_t at = 0; at < size; at += size / 8) if (room[at] != at >> 40) return 1;
+    if (munmap((void *)room, size)) { perror("munmap"); return 1; }
+    FILE *cpu = fopen("/proc/cpuinfo", "r");
+    for (char line[4096]; fgets(line, sizeof line, cpu);) if (line[0] == 'c' && line[4] == 'M') fputs(line, stdout);
+}
+"""
+
 
 def ran(cells: VirtualCells, tmp_path: Path, source: str, *flags: str) -> VirtualRun:
     """A C program's run to its end."""
@@ -85,3 +102,8 @@ def test_a_loop_that_reads_a_clock_sees_it_move(cells: VirtualCells, tmp_path: P
     assert ms(9.99) <= took_ns <= ms(10.2)
     assert 10_000 <= looks <= 11_000
     assert runs[0].finished.is_repeatable
+
+
+def test_a_process_may_map_8_tib(cells: VirtualCells, tmp_path: Path) -> None:
+    made = ran(cells, tmp_path, ROOM)
+    assert made.text("client.out") == "cpu MHz\t\t: 1000.000\n"
