@@ -105,6 +105,33 @@ def test_a_guest_that_waits_for_a_processor_is_given_so_much_longer() -> None:
     )
 
 
+@pytest.mark.parametrize("can_interrupt", [True, False])
+def test_a_process_that_has_computed_for_a_second_without_a_call_is_interrupted(can_interrupt: bool) -> None:
+    calls, processor, interrupted = 0, (7, 0.0), []
+    made = SimpleNamespace(
+        pid=1,
+        output=io.BytesIO(),
+        errors=io.BytesIO(),
+        state=lambda: GuestState(0, calls, "spin", 1, len(interrupted), "waits", can_interrupt),
+        processor_s=lambda: None,
+        computing=lambda: processor,
+        interrupt=interrupted.append,
+    )
+    template: Any = SimpleNamespace(start=lambda _request, cpu: made)
+    guest = InGuest(template, {}, b"{}", None)
+    assert guest.warning() is None
+    begun = time.monotonic()
+    # Half of a processor; one call, after which less than a second is left.
+    for look in range(45):
+        processor, calls = (7, look * 0.05), int(look > 25)
+        assert guest.problem(begun + look * 0.1) is None
+    assert interrupted == [7] * can_interrupt
+    warning = guest.warning()
+    assert (warning is not None) == can_interrupt
+    if warning is not None:
+        assert "waits computed for a second" in warning.text
+
+
 def given_up(
     workload: dict[str, Any], state: Callable[[int], GuestState], share: float | None = None
 ) -> tuple[int, str] | None:
@@ -120,6 +147,7 @@ def given_up(
         errors=io.BytesIO(),
         state=lambda: next(states),
         processor_s=lambda: None if share is None else share * next(seconds),
+        computing=lambda: None,
     )
     template: Any = SimpleNamespace(start=lambda _request, cpu: made)
     guest = InGuest(template, {"workload": workload}, b"{}", None)

@@ -55,6 +55,23 @@ int main(void)
 }
 """
 
+WAITING_THREAD = """
+static volatile int done;
+static void *work(void *unused)
+{
+    done = 1;
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, NULL);
+    while (!done);
+    pthread_join(thread, NULL);
+    puts("joined");
+}
+"""
+
 ROOM = """
 int main(void)
 {
@@ -102,6 +119,15 @@ def test_a_loop_that_reads_a_clock_sees_it_move(cells: VirtualCells, tmp_path: P
     assert ms(9.99) <= took_ns <= ms(10.2)
     assert 10_000 <= looks <= 11_000
     assert runs[0].finished.is_repeatable
+
+
+def test_a_thread_that_waits_for_another_one_without_a_call_is_interrupted(cells: VirtualCells, tmp_path: Path) -> None:
+    made = ran(cells, tmp_path, WAITING_THREAD)
+    assert made.text("client.out") == "joined\n"
+    (warning,) = made.finished.warnings
+    assert warning.name == "interrupted"
+    assert warning.text.startswith("not exact: the machine decided when threads ran. program computed for a second")
+    assert not made.finished.is_repeatable
 
 
 def test_a_process_may_map_8_tib(cells: VirtualCells, tmp_path: Path) -> None:

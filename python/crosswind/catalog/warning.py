@@ -61,6 +61,12 @@ class WarningKind(Enum):
     )
     FRUITLESS = "exchanges_failed", "{repetitions}: {why}", None
     EXCHANGES_FAILED = "exchanges_failed", "{failed} of {exchanges} exchanges failed: {counts}", None
+    INTERRUPTED = (
+        "interrupted",
+        "not exact: the machine decided when threads ran. {process} computed for a second without a system call, and "
+        "was interrupted, since it may have waited for another thread; interruptions: {count}",
+        "a thread that waits for another one in a loop should call sched_yield, or wait for it as mutexes do",
+    )
     PROGRAM_FAILED = "program_failed", "{problem}", None
     PROGRAM_REPORT = "program_report", "what the client printed: {remark}", None
 

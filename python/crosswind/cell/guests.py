@@ -13,7 +13,7 @@ import signal
 import socket
 import struct
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -53,7 +53,7 @@ GUEST_ENDED = b'{"event":"guest_ended"'
 """The beginning of a guest's last line."""
 
 _ANSWER_TIMEOUT_S = 30.0
-_STATE = struct.Struct("=QQii16s")
+_STATE = struct.Struct("=QQii16sQ16si")
 _STATE_SIZE = 4096
 _KEPT_MESSAGES = 2000
 
@@ -97,12 +97,17 @@ class GuestRequest:
 
 @dataclass(frozen=True)
 class GuestState:
-    """How far a guest is, `virtual_ns` after its start. `process` made the last system call, number `call`."""
+    """How far a guest is, `virtual_ns` after its start. `process` made the last system call, number `call`;
+    `interrupted` was the last of so many `interruptions`; an older kernel cannot interrupt (`can_interrupt`).
+    """
 
     virtual_ns: int
     calls: int
     process: str
     call: int
+    interruptions: int = 0
+    interrupted: str = ""
+    can_interrupt: bool = False
 
 
 class Guest:
@@ -122,12 +127,32 @@ class Guest:
 
     def state(self) -> GuestState:
         """What it is doing now."""
-        virtual_ns, calls, _, call, name = _STATE.unpack_from(self._state)
-        return GuestState(max(0, virtual_ns - _AGE_NS), calls, name.rstrip(b"\0").decode(errors="replace"), call)
+        virtual_ns, calls, _, call, process, interruptions, interrupted, can = _STATE.unpack_from(self._state)
+        process, interrupted = (name.rstrip(b"\0").decode(errors="replace") for name in (process, interrupted))
+        elapsed_ns = max(0, virtual_ns - _AGE_NS)
+        return GuestState(elapsed_ns, calls, process, call, interruptions, interrupted, can_interrupt=bool(can))
 
     def processor_s(self) -> float | None:
         """Its processes' processor time; None when none could use more."""
-        ticks, runnable = 0, False
+        processes = list(self._processes())
+        # With ended children.
+        ticks = sum(sum(map(int, fields[11:15])) for _, fields in processes)
+        return ticks / os.sysconf("SC_CLK_TCK") if any(fields[0] == "R" for _, fields in processes) else None
+
+    def computing(self) -> tuple[int, float] | None:
+        """The running process's number on the host, and its processor time; None while its kernel itself works."""
+        for pid, fields in self._processes():
+            if fields[0] == "R" and pid != self.pid:
+                return pid, sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+        return None
+
+    def interrupt(self, pid: int) -> None:
+        """Has its kernel look for another thread to run than the one computing in a process, by its host number."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGVTALRM)
+
+    def _processes(self) -> Iterator[tuple[int, list[str]]]:
+        """Its processes on the host, each with its fields of /proc/PID/stat from the state on."""
         for process in Path("/proc").iterdir():
             if not process.name.isdecimal():
                 continue
@@ -137,10 +162,7 @@ class Guest:
             except OSError:
                 continue  # It has ended meanwhile.
             if int(fields[3]) == self.pid:  # the session
-                # User mode and kernel, with ended children.
-                ticks += sum(map(int, fields[11:15]))
-                runnable = runnable or fields[0] == "R"
-        return ticks / os.sysconf("SC_CLK_TCK") if runnable else None
+                yield int(process.name), fields
 
     def kill(self) -> None:
         """Ends it and everything in it, now."""

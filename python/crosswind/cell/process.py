@@ -171,6 +171,8 @@ class CellProcess:
         elapsed_ns = int((time.monotonic() - self._started) * 1e9)
         ended = self._result_or_failure(status)
         if isinstance(ended, Finished):
+            if (warning := self._process.warning()) is not None:
+                ended = ended.model_copy(update={"warnings": (*ended.warnings, warning)})
             return CellEnd(finished=ended, failure=None, elapsed_ns=elapsed_ns, parts_ns=self._parts_ns)
         return CellEnd(finished=None, failure=ended, elapsed_ns=elapsed_ns)
 

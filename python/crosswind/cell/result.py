@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
-from crosswind.catalog.warning import ResultWarning
+from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.fidelity import Fidelity, Times
 from crosswind.cell.protocol_object import Directions, Ends, ProtocolObject
 
@@ -338,6 +338,12 @@ class Finished(ProtocolObject):
     virtual_time: bool
     processors_awake: bool
     peak_memory_bytes: int | None
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the cell alone decided what happened: in virtual time, and without an interrupted thread."""
+        interrupted = any(warning.name == WarningKind.INTERRUPTED.value[0] for warning in self.warnings)
+        return self.virtual_time and not interrupted
 
     @property
     def kept_budget(self) -> bool | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from crosswind.catalog.endpoints import commands_of
+from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.binary import BINARY, REINSTALL
 from crosswind.cell.guests import GuestRequest, GuestState, Template, read_ended
 from crosswind.errors import EngineError
@@ -30,6 +31,9 @@ LEAST_STUCK_S = 1.0
 
 LEAST_ADVANCE_NS = 100_000
 """Virtual time stands still below this advance: readings of the clock take 1 ns each."""
+
+COMPUTING_S = 1.0
+"""Maximum processor time for one thread without a system call while others could run. It may wait for one of them."""
 
 _LOOK_S = 0.1
 """How often a guest is asked whether its virtual time moves."""
@@ -119,6 +123,10 @@ class Program(ABC):
         """Why it will never end, if seen."""
         return None
 
+    def warning(self) -> ResultWarning | None:
+        """What its reader should know about its result."""
+        return None
+
     def allowed_s(self, deadline_s: float) -> float:
         """Its wall time for a cell's deadline."""
         return deadline_s
@@ -192,6 +200,8 @@ class InGuest(Program):
         self._last = self._moved_to = self._waited_to = GuestState(0, 0, "", 0)
         self._moved = self._waited = self._looked = time.monotonic()
         self._processor_s: float | None = None
+        self._called = self._moved
+        self._computing: tuple[int, float] | None = None
         self._dumped = False
         self._output_tail = ""
         self._interference: str | None = None
@@ -252,6 +262,8 @@ class InGuest(Program):
         forwards = calls > 0 and state.process == _EMULATOR
         if cell_works or forwards or state.virtual_ns - last.virtual_ns > _CALL_NS * calls:
             self._waited, self._waited_to = now, state
+        if state.can_interrupt:
+            self._interrupt_computing(now, calls)
         self._leave_out_starvation(now)
         stood_s, worked_s = now - self._moved, now - self._waited
         if stood_s < min(STUCK_S, self._timeout_s) and worked_s < self._timeout_s:
@@ -259,6 +271,26 @@ class InGuest(Program):
         moved_ns, made = state.virtual_ns - self._waited_to.virtual_ns, state.calls - self._waited_to.calls
         moved = "stood still for" if moved_ns < 1_000_000 else f"moved by {moved_ns / 1e9:.3f} s in"
         return f"{_in_words(state, calls, made)}: virtual time {moved} {max(stood_s, worked_s):.0f} s"
+
+    def warning(self) -> ResultWarning | None:
+        """That the machine decided when some threads ran, if it did."""
+        state = self._guest.state()
+        if not state.interruptions:
+            return None
+        return WarningKind.INTERRUPTED.warning(process=state.interrupted, count=state.interruptions)
+
+    def _interrupt_computing(self, now: float, calls: int) -> None:
+        """Interrupts a thread that computes for long without a system call: its kernel cannot, since no time passes."""
+        if calls:
+            self._called, self._computing = now, None
+        if now - self._called < COMPUTING_S / 4:
+            return
+        computing = self._guest.computing()
+        if computing is None or self._computing is None or computing[0] != self._computing[0]:
+            self._computing = computing
+        elif computing[1] - self._computing[1] >= COMPUTING_S:
+            self._computing = computing
+            self._guest.interrupt(computing[0])
 
     def _leave_out_starvation(self, now: float) -> None:
         """Leaves out the guest's waits for a processor since the last look."""

@@ -159,7 +159,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         finished=result.finished,
         failure=result.failure,
         attempts=result.attempt,
-        exact=planned.exact and result.finished is not None and result.finished.virtual_time,
+        exact=planned.exact and result.finished is not None and result.finished.is_repeatable,
         same_as=result.same_as,
         disturbed=planned.disturbed,
         beside=result.beside,

@@ -11,7 +11,10 @@
 #include <linux/hrtimer.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
 #include <linux/time-internal.h>
 #include <asm/unistd.h>
 #include <template.h>
@@ -33,6 +36,9 @@ enum {
 	TURNS = 1000,
 	/* One that is about to wait, in one of these ways, may wake up before its time: it looks again whether it has to wait. */
 	MAY_WAKE_EARLY = TASK_NORMAL | TASK_WAKEKILL | TASK_NOLOAD | TASK_FREEZABLE,
+
+	/* A process with several threads may compute for so long, and wait for none of them. */
+	SECONDS_ALONE = 3,
 
 	/* A call reads the clock a few times, which takes 1 ns each: no time that has passed. */
 	NS_A_CALL = 4,
@@ -200,9 +206,9 @@ struct payer {
 
 static LIST_HEAD(payers);
 
-static void sleep_for(unsigned long long ns)
+static void sleep_until_idle(unsigned long long ns, bool time_has_moved)
 {
-	struct payer self = { .task = current };
+	struct payer self = { .task = current, .time_has_moved = time_has_moved };
 	ktime_t timeout = ns_to_ktime(ns);
 	unsigned long flags;
 
@@ -214,6 +220,11 @@ static void sleep_for(unsigned long long ns)
 	local_irq_save(flags);
 	list_del(&self.list);
 	local_irq_restore(flags);
+}
+
+static void sleep_for(unsigned long long ns)
+{
+	sleep_until_idle(ns, false);
 }
 
 /*
@@ -322,4 +333,52 @@ void um_let_others_run(void)
 	}
 	/* What it slept for here is part of the loop. */
 	switches = current->nvcsw + current->nivcsw;
+}
+
+/* Whether other processes can write what this one reads. */
+static bool shares_memory(struct mm_struct *mm)
+{
+	VMA_ITERATOR(areas, mm, 0);
+	struct vm_area_struct *area;
+	bool shares = false;
+
+	mmap_read_lock(mm);
+	for_each_vma(areas, area)
+		/* But for the page of the vDSO's readings. */
+		shares = shares || (area->vm_flags & (VM_SHARED | VM_PFNMAP)) == VM_SHARED;
+	mmap_read_unlock(mm);
+	return shares;
+}
+
+static void note_interruption(void)
+{
+	um_guest_state->interruptions++;
+	memcpy(um_guest_state->interrupted, current->comm, sizeof(um_guest_state->interrupted));
+}
+
+/*
+ * The host asks for this when a process has computed for a second of the host's time without a call: it may be waiting for
+ * what another one writes to memory. So others who can run do, or time moves a little. When that happens depends on the
+ * host, so that nothing is done where it cannot help.
+ */
+void um_interrupt_computing(void)
+{
+	static unsigned long long syscalls, ns;
+	static unsigned int alone;
+
+	if (time_travel_mode != TT_MODE_INFCPU || (thread_group_empty(current) && !shares_memory(current->mm)))
+		return;
+	if (syscalls != um_guest_state->syscalls) {
+		ns = LEAST_PRICE_NS;
+		alone = 0;
+	}
+	if (nr_running() > 1) {
+		note_interruption();
+		sleep_until_idle(NSEC_PER_SEC, true);
+	} else if (!list_empty(&payers) || ++alone > SECONDS_ALONE) {
+		note_interruption();
+		sleep_for(ns);
+		ns = min_t(unsigned long long, 10 * ns, MOST_PRICE_NS);
+	}
+	syscalls = um_guest_state->syscalls;
 }

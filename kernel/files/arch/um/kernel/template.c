@@ -205,4 +205,5 @@ void template_serve(const char *program)
 	while ((setting = strsep(&rest, "\n")))
 		take(setting);
 	um_vdso_start_clock();
+	um_guest_state->can_interrupt = 1;
 }

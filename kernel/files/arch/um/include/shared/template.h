@@ -14,6 +14,9 @@ struct um_guest_state {
 	int pid;			/* of the process that made the last one */
 	int syscall;			/* its number */
 	char comm[16];
+	unsigned long long interruptions;	/* of threads that computed: when depends on the host */
+	char interrupted[16];		/* the last one's name */
+	int can_interrupt;		/* whether the host may ask for it */
 };
 
 /* Always there, so that nobody has to ask; nobody reads it before a request has passed a file. */
@@ -44,6 +47,7 @@ struct task_struct;
 void um_before_switch(struct task_struct *to);
 int um_wake_payers(void);
 void um_let_others_run(void);
+void um_interrupt_computing(void);
 
 /* arch/um/kernel/processor.c */
 struct uml_pt_regs;
