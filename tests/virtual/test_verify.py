@@ -1,6 +1,7 @@
 """`crosswind verify`: a run's cells in virtual time again."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -168,6 +169,27 @@ def test_measurements_of_the_machine_cannot_be_repeated_exactly(cli: Cli) -> Non
     assert "ran on the machine's clock: nothing in it can be repeated exactly" in ended.err
     assert "--clock virtual" in ended.err
     assert "kernels" not in load(cli.cwd / "here").manifest.provenance
+
+
+def test_programs_run_where_the_run_ran_and_what_has_changed_since_is_named(cli: Cli, tmp_path: Path) -> None:
+    here = Cli(tmp_path / "here", cli.capture)
+    here.cwd.mkdir()
+    (here.cwd / "client.py").write_text("print(open('numbers').read())", encoding="utf-8")
+    (here.cwd / "numbers").write_text("1 2 3", encoding="utf-8")
+    words = ["--clock", "virtual", "--output", "run", "--", sys.executable, "-IS", "client.py", "numbers"]
+    assert here("exec", *words).status == 0
+    ended = cli("verify", "here/run")
+    assert (ended.status, "note: " in ended.err) == (0, False), ended.out + ended.err
+    (here.cwd / "client.py").write_text("print(open('numbers').read(), end='')", encoding="utf-8")
+    (here.cwd / "numbers").rename(here.cwd / "digits")
+    ended = cli("verify", "here/run")
+    assert ended.status == 1
+    notes = [line for line in ended.err.splitlines() if line.startswith("note: ")]
+    assert notes == ["note: client.py has changed since the run", "note: numbers is not here any more"]
+    here.cwd.rename(tmp_path / "there")
+    assert f"note: the run's directory {here.cwd} is not here; its programs are run in this one" in (
+        cli("verify", "there/run").err
+    )
 
 
 def test_the_command_line_can_be_wrong(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -299,8 +299,8 @@ impl Programs {
 /// This process's view of a PID namespace.
 fn processes_in(namespace: u64) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc")? {
-        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         // A process that has just ended has no namespace.
         if std::fs::metadata(format!("/proc/{pid}/ns/pid")).is_ok_and(|about| about.ino() == namespace) {
             found.push(pid);

@@ -62,7 +62,7 @@ class CellProcess:
 
     Args: cell: as in docs/cell-protocol.md, or with placeholders (`filled_in`). binary: from `find_binary`. on_event:
         called with every well-formed event. template: its virtual-time kernel; None for the machine itself. cpu: a
-        guest's processor.
+        guest's processor. directory: that of its programs; None for this process's.
     Raises: EngineError when the program cannot be started at all.
     """
 
@@ -75,6 +75,7 @@ class CellProcess:
         grace_s: float = GRACE_S,
         template: Template | None = None,
         cpu: int | None = None,
+        directory: Path | None = None,
     ) -> None:
         self._on_event = on_event
         self._lines = bytearray()
@@ -88,9 +89,9 @@ class CellProcess:
         self._parts_ns: int | None = None
         text = json.dumps(with_ports(cell, binary)).encode()
         if template is None:
-            self._process: Program = Process(binary, text, _passed(cell))
+            self._process: Program = Process(binary, text, _passed(cell), directory)
         else:
-            self._process = InGuest(template, cell, text, cpu)
+            self._process = InGuest(template, cell, text, cpu, directory)
         allowed_s = self._process.allowed_s(cell.get("deadline_ns", _DEFAULT_DEADLINE_NS) / 1e9)
         self._deadline: float = self._started + allowed_s + grace_s
         self._open = [self._process.output, self._process.errors]

@@ -133,13 +133,23 @@ class Program(ABC):
 
 
 class Process(Program):
-    """A process on this machine. Args: passed: descriptors to keep. Raises: EngineError when none starts."""
+    """A process on this machine.
 
-    def __init__(self, binary: Path, text: bytes, passed: Sequence[int] = ()) -> None:
+    Args: passed: descriptors to keep. directory: its own; None for this process's.
+    Raises: EngineError when none starts.
+    """
+
+    def __init__(self, binary: Path, text: bytes, passed: Sequence[int] = (), directory: Path | None = None) -> None:
         pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(
-                [binary], stdin=pipe, stdout=pipe, stderr=pipe, process_group=0, pass_fds=passed
+                [binary.absolute()],
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                process_group=0,
+                pass_fds=passed,
+                cwd=directory,
             )
         except OSError as error:
             raise EngineError(f"cannot start {binary}: {error.strerror}", hint=REINSTALL) from error
@@ -179,18 +189,29 @@ def _seed_of(cell: Mapping[str, Any]) -> int:
 
 
 class InGuest(Program):
-    """A cell in a guest, on one processor. Raises: EngineError when the kernel does not run."""
+    """A cell in a guest, on one processor.
+
+    Args: programs_directory: where its programs run; None for this process's. Raises: EngineError when the kernel does
+    not run.
+    """
 
     look_s = _LOOK_S
 
-    def __init__(self, template: Template, cell: Mapping[str, Any], text: bytes, cpu: int | None) -> None:
+    def __init__(
+        self,
+        template: Template,
+        cell: Mapping[str, Any],
+        text: bytes,
+        cpu: int | None,
+        programs_directory: Path | None = None,
+    ) -> None:
         directory = (cell.get("output") or {}).get("directory")
         request = GuestRequest(
             seed=_seed_of(cell),
             input=text.decode(),
             writable=Path(directory) if directory else None,
             layered=bool(commands_of(cell)),
-            directory=_working_directory(),
+            directory=_working_directory(programs_directory),
             environment={**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **_OF_GUESTS},
         )
         self._guest = template.start(request, cpu=cpu)
@@ -337,10 +358,10 @@ def _lost_process(message: str) -> str:
     return f"{what} (its kernel says: {message})"
 
 
-def _working_directory() -> Path | None:
+def _working_directory(wanted: Path | None) -> Path | None:
     """Where a program's relative paths lead, as for a process of this machine; None where a guest cannot follow."""
     try:
-        here = Path.cwd()
+        here = wanted or Path.cwd()
     except OSError:
         return None
     return None if any(here.is_relative_to(place) for place in _OWN_PLACES) else here

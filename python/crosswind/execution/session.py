@@ -30,6 +30,7 @@ from crosswind.store.directory import Store
 from crosswind.store.listing import fresh_directory, latest_run
 from crosswind.store.manifest import ClockJump, Manifest, Session, Status
 from crosswind.store.plan import PlannedCell
+from crosswind.store.program_files import files_of
 from crosswind.store.provenance import command_line, provenance
 from crosswind.store.run import StoredRun
 from crosswind.store.wallclock import utc_now
@@ -105,6 +106,7 @@ def start(study: Study, options: RunOptions, rules: StoppingRules | None = None)
     programs = used_placeholders((planned.parameters for planned in plan), binary)
     words = _command(options)
     origin = provenance(binary, command=words, seed=study.seed, started=started, programs=programs)
+    origin |= files_of(planned.parameters for planned in plan)
     manifest = Manifest(
         name=study.name,
         study=study.canonical(),

@@ -30,6 +30,7 @@ from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Session, Status
 from crosswind.store.plan import PlannedCell
+from crosswind.store.program_files import differences
 from crosswind.store.provenance import cell_version
 from crosswind.store.result import RESULT, RepetitionResult
 from crosswind.store.wallclock import utc_now
@@ -137,7 +138,7 @@ def verify(
         raise _nothing_to_repeat(store, results)
     chosen = spread(repeatable, len(repeatable) if cells is None else cells)
     binary = find_binary()
-    remarks = [*_kernel_remarks(store), *_version_remarks(store, binary)]
+    remarks = [*_kernel_remarks(store), *_version_remarks(store, binary), *differences(store.manifest.provenance)]
     with temporary_directory() as place:
         plan = [_to_rerun(result, store) for result in chosen]
         again = Store.create(place / "run", _manifest(store, len(chosen)), plan)

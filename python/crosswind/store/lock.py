@@ -59,9 +59,16 @@ def holder(directory: Path) -> int | None:
 def _has_open(process: int, path: Path) -> bool:
     """Whether a process has a file open: another file system may have a file of the same number."""
     try:
-        return any(opened.exists() and opened.samefile(path) for opened in Path(f"/proc/{process}/fd").iterdir())
+        return any(_is_same(opened, path) for opened in Path(f"/proc/{process}/fd").iterdir())
     except OSError:
         return False
+
+
+def _is_same(opened: Path, path: Path) -> bool:
+    try:
+        return opened.samefile(path)
+    except OSError:
+        return False  # Closed meanwhile.
 
 
 @contextmanager

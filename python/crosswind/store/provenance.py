@@ -50,7 +50,7 @@ def provenance(
     Returns: {"command", "seed", "started", "versions", "machine", "sysctls"}, and "programs" if a placeholder was used;
         null where unreadable.
     """
-    meanings = {name.strip("{}"): _without_home(path) for name, path in (programs or {}).items()}
+    meanings = {name.strip("{}"): without_home(path) for name, path in (programs or {}).items()}
     known = surroundings(command=command, started=started, binary=binary)
     return {
         "command": known.pop("command"),
@@ -66,7 +66,7 @@ def surroundings(*, command: Sequence[str], started: str, binary: Path | None = 
     Args: binary: crosswind-cell; None if unused.
     """
     return {
-        "command": [_without_home(word) for word in command],
+        "command": [without_home(word) for word in command],
         "started": started,
         "versions": _versions(binary),
         "machine": _machine(),
@@ -142,10 +142,11 @@ def _field(path: str, name: str) -> str | None:
     return line[1].strip() if line else None
 
 
-def _without_home(word: str) -> str:
+def without_home(word: str) -> str:
     """The word without the user's home directory: a published run should not name its user."""
     home = str(Path.home())
-    return word.replace(home, "~") if len(home) > 1 else word
+    # Not of /root-cause, where the home is /root.
+    return re.sub(rf"{re.escape(home)}(?![\w.-])", "~", word) if len(home) > 1 else word
 
 
 def command_line() -> list[str]:

@@ -4,6 +4,7 @@ A session outlives the server, and ends like one started in a terminal.
 """
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -114,7 +115,8 @@ def stop(directory: Path) -> None:
     session = holder(directory)
     if session is None:
         raise UsageError(f"{directory.name} is not running here", hint="stop it where it was started")
-    os.kill(session, signal.SIGTERM)
+    with contextlib.suppress(ProcessLookupError):  # It has ended meanwhile.
+        os.kill(session, signal.SIGTERM)
 
 
 def log_of(directory: Path) -> Path:

@@ -29,13 +29,25 @@ HEARTBEAT_NS = 500_000_000
 
 
 class LocalWorker(Worker):
-    """The processes of one session. Args: jobs: cells at a time, fixed by hand."""
+    """The processes of one session.
+
+    Args: jobs: cells at a time, fixed by hand. directory: that of their programs; None for this process's.
+    """
 
     has_machine_to_itself = True
 
-    def __init__(self, store: Store, missing: Sequence[PlannedCell], *, binary: Path, jobs: int | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        missing: Sequence[PlannedCell],
+        *,
+        binary: Path,
+        jobs: int | None,
+        directory: Path | None = None,
+    ) -> None:
         self._store = store
         self._binary = binary
+        self._directory = directory
         self._processors = Processors()
         real = [planned for planned in missing if self.takes(planned)]
         processors = len(self._processors.usable)
@@ -78,7 +90,7 @@ class LocalWorker(Worker):
         placement = self._processors.place(asked.planned.backend, beside=beside)
         heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
         cell = asked.cell(placement=placement, **heartbeat)
-        process = CellProcess(cell, binary=self._binary, on_event=asked.on_event)
+        process = CellProcess(cell, binary=self._binary, on_event=asked.on_event, directory=self._directory)
         return Launched(process, placement, self._admission.attempts(asked.planned) + 1)
 
     def handle_event(self, planned: PlannedCell, event: CellEvent) -> None:

@@ -7,6 +7,7 @@ from crosswind.execution.workers.local import LocalWorker
 from crosswind.execution.workers.virtual import VirtualWorker
 from crosswind.execution.workers.worker import Worker
 from crosswind.store.directory import Store
+from crosswind.store.program_files import directory_of
 
 
 def workers_of(store: Store, *, binary: Path, jobs: int | None, on: str | None = None) -> Sequence[Worker]:
@@ -21,7 +22,8 @@ def workers_of(store: Store, *, binary: Path, jobs: int | None, on: str | None =
         from crosswind.execution.workers.dask import DaskWorker
 
         return [DaskWorker(missing, on=on, jobs=jobs)]
+    directory = directory_of(store.manifest.provenance)
     return [
-        LocalWorker(store, missing, binary=binary, jobs=jobs),
-        VirtualWorker(missing, binary=binary, jobs=jobs),
+        LocalWorker(store, missing, binary=binary, jobs=jobs, directory=directory),
+        VirtualWorker(missing, binary=binary, jobs=jobs, directory=directory),
     ]

@@ -17,9 +17,15 @@ HEARTBEAT_NS = 10_000_000_000
 
 
 class VirtualWorker(Worker):
-    """The guests of one session. Args: jobs: cells at a time; None for one a processor."""
+    """The guests of one session.
 
-    def __init__(self, missing: Sequence[PlannedCell], *, binary: Path, jobs: int | None) -> None:
+    Args: jobs: cells at a time; None for one a processor. directory: that of their programs; None for this process's.
+    """
+
+    def __init__(
+        self, missing: Sequence[PlannedCell], *, binary: Path, jobs: int | None, directory: Path | None = None
+    ) -> None:
+        self._directory = directory
         self._ready = deque(planned for planned in missing if self.takes(planned))
         # Concurrent processes with few cells each should not all take the same processors.
         processors = deque(sorted(os.sched_getaffinity(0)))
@@ -51,7 +57,15 @@ class VirtualWorker(Worker):
         cpu = self._free.popleft()
         self._cpus[asked.planned.key] = cpu
         cell, template = asked.cell(heartbeat_ns=HEARTBEAT_NS), self._template(asked.planned)
-        return Launched(CellProcess(cell, binary=self._binary, on_event=asked.on_event, template=template, cpu=cpu))
+        process = CellProcess(
+            cell,
+            binary=self._binary,
+            on_event=asked.on_event,
+            template=template,
+            cpu=cpu,
+            directory=self._directory,
+        )
+        return Launched(process)
 
     def handle_end(self, cell: RunningCell) -> None:
         """Its processor is free."""
