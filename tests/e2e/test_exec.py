@@ -114,6 +114,14 @@ def test_a_client_that_a_signal_ends(crosswind: Cli) -> None:
     assert "crosswind: signal 9 (SIGKILL) after " in ended.err
 
 
+def test_a_program_ends_its_own_process_group_alone(crosswind: Cli) -> None:
+    server = f"sh -c 'trap : TERM; kill 0; exec {sys.executable} -m http.server {{port}}'"
+    own = f"{sys.executable} -IS -c 'import os; print(os.getpgrp() == os.getppid())'"
+    client = ["sh", "-c", f'trap "echo caught" TERM; kill 0; {own}; :']
+    ended = crosswind("exec", "--server", server, "--", *client)
+    assert (ended.status, ended.out) == (0, "caught\nTrue\n"), ended.err
+
+
 def test_a_client_that_takes_too_long(crosswind: Cli) -> None:
     ended = crosswind("exec", "--timeout", "300ms", "--", "sleep", "1000")
     assert ended.status == 124
@@ -175,6 +183,89 @@ def test_a_server_that_ends_at_once(crosswind: Cli) -> None:
     assert ended.status == 125
     message, _ = ended.err.splitlines()
     assert message == "error: the server program ended at once: exit status 4: no such file: 8000"
+
+
+GETS_READY = """
+import http.server, pathlib, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    asked = 0
+    def do_GET(self):
+        Handler.asked += 1
+        self.send_response(503 if Handler.asked < 3 else 200)
+        self.end_headers()
+        self.wfile.write(str(Handler.asked).encode())
+        if Handler.asked == 3: print("serves", flush=True)
+    def log_message(self, *_): pass
+http.server.HTTPServer(("", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.mark.parametrize("ready", ["run:curl -sf http://{address}:{port}/", "log:serves"])
+def test_listening_is_not_readiness(crosswind: Cli, ready: str) -> None:
+    requires("curl")
+    (crosswind.cwd / "server.py").write_text(GETS_READY, encoding="utf-8")
+    # The sign in its output comes of somebody else's questions.
+    asks = "for n in 1 2 3; do until curl -s http://127.0.0.1:{port}/; do sleep 0.1; done; done & "
+    before = asks if ready.startswith("log") else ""
+    server = f"sh -c '{before} exec {sys.executable} -IS server.py {{port}}'"
+    client = ["curl", "-sf", "http://server:{port}/"]
+    ended = crosswind("exec", "--ready", ready, "--server", server, "--", *client)
+    assert (ended.status, ended.out) == (0, "4"), ended.err
+
+
+def test_a_command_waits_for_what_runs_beside_it(crosswind: Cli) -> None:
+    """A program that prepares something, and one whose server takes its time."""
+    prepares = "program --ready exit -- sh -c 'sleep 0.5; echo 1 > prepared'"
+    server = f"sh -c 'sleep 1; touch up; exec {sys.executable} -m http.server {{port}}'"
+    company = f'program --server "{server}" -- sleep 100 {{port}}'
+    ended = crosswind("exec", "--beside", prepares, "--beside", company, "--", "sh", "-c", "cat prepared; ls up")
+    assert (ended.status, ended.out) == (0, "1\nup\n"), ended.err
+
+
+FAILS_BESIDE = {
+    "its server": (
+        "program --server 'sh -c \"echo no {port} >&2; exit 3\"' -- sleep 100 {port}",
+        "program, beside the workload, failed: the server program ended at once: exit status 3: no 7001",
+    ),
+    "its client": (
+        f"program --server '{sys.executable} -m http.server {{port}}' -- sh -c 'echo no {{port}} >&2; exit 7'",
+        "program, beside the workload, failed: the client program ended with exit status 7: no 7001",
+    ),
+    "what it prepares": (
+        "program --ready exit -- sh -c 'echo no >&2; exit 9'",
+        "program, beside the workload, failed: the client program ended at once: exit status 9: no",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILS_BESIDE)
+def test_a_command_without_the_company_that_was_asked_for_is_no_run(crosswind: Cli, case: str) -> None:
+    beside, said = FAILS_BESIDE[case]
+    ended = crosswind("exec", "--beside", beside, "--", "sleep", "1000")
+    assert (ended.status, ended.out) == (125, "")
+    message, hint = ended.err.splitlines()
+    assert message.startswith(f"error: {said}")
+    assert hint.startswith("hint: ")
+
+
+def test_programs_have_variables_ports_and_a_certificate(crosswind: Cli) -> None:
+    requires("openssl")
+    server = "openssl s_server -quiet -accept {port:tls} -cert {cert} -key {key} -www"
+    script = 'echo "$A|$B"; curl -sS -o /dev/null -w "%{ssl_verify_result}" --cacert "$CA" https://server:{port:tls}/'
+    variables = ["--env", "A=1", "--env", "B=2 {port:tls}", "--env", "CA={ca}"]
+    words = ["--ready", "tcp:{port:tls}", *variables, "--server", server, "--", "sh", "-c", script]
+    ended = crosswind("exec", *words)
+    assert (ended.status, ended.out) == (0, "1|2 8001\n0"), ended.err
+
+
+def test_programs_run_as_another_user(crosswind: Cli) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may run programs as another user")
+    ended = crosswind("exec", "--user", "nobody", "--", "sh", "-c", 'id -un; echo "$USER"; id -G')
+    assert (ended.status, ended.out) == (0, "nobody\nnobody\n65534\n")
+    ended = crosswind("exec", "--user", "no-such-user", "--", "true")
+    assert ended.status == 125
+    assert ended.err.startswith("error: cannot run programs as no-such-user: there is no such user\nhint: ")
 
 
 def test_repetitions_have_a_line_each(crosswind: Cli, server: str) -> None:

@@ -50,7 +50,7 @@ all_of_it()"""
     assert '"size_bytes": 10' in told and '"client"' not in told
 
 
-@pytest.mark.parametrize("how", [silent_server("port"), silent_server("serving", "now serving echoes")])
+@pytest.mark.parametrize("how", [silent_server("tcp:{port}"), silent_server("log:serving", "now serving echoes")])
 def test_a_server_without_the_protocol_is_ready_by_its_port_or_by_a_text(lab: Lab, how: Object) -> None:
     # Such a server gets no job that it would read: the test's own does, to know its address.
     ran = lab.run(echo(server=how))
@@ -119,11 +119,11 @@ BAD_SERVERS: dict[str, tuple[Object, str]] = {
         "the server bad ended before its time, with exit status 4",
     ),
     "by a port that never opens": (
-        server("sys.exit(2)", "bad", ready="port"),
+        server("sys.exit(2)", "bad", ready="tcp:{port}"),
         "the server bad ended before its time, with exit status 2",
     ),
     "by a text that never comes": (
-        server("print('hello')", "bad", ready="serving"),
+        server("print('hello')", "bad", ready="log:serving"),
         "the server bad ended before its time, with exit status 0: hello",
     ),
     "with a word of its own": (

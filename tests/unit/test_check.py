@@ -43,7 +43,7 @@ REFUSED = [
     ('[[flow]]\nkind = "program"\nclient = ["a", "{port}"]', "3: flow.1.server is missing"),
     ('[[flow]]\nkind = "echo"\ncount = 300', "5: flow.1.count (300) is too large"),
     ('[[path.at]]\nname = "outage"\nstart = "1s"', "3: path.at.outage changes nothing"),
-    ('client = { command = ["a"], ready = "port" }', "3: workload.client (a): ready is set, and only a server"),
+    ('client = { command = ["a"], ready = "tcp:7" }', "3: workload.client (a): ready is set, and only a server"),
     ('[path]\nmtu = 1279\nfamily = "ipv6"', "4: path.mtu 1279 is not between 1280 and 65535"),
     ('[path]\nbackend = "direct"\nloss = "1%"', "4: path.backend "),
     ('[path]\nbackend = "direct"\nnetwork = "lan"', "4: path.backend "),

@@ -52,11 +52,16 @@ def test_a_peer_is_written_by_its_name_and_a_list_is_a_factor() -> None:
 def test_a_program_of_ones_own_is_a_table_and_shown_by_its_name() -> None:
     design = study(
         f'{ECHO}client = ["native", {{ command = ["{{python}}", "client.py"], name = "mine" }}]\n'
-        'server = { command = ["./server", "{port}"], ready = "port" }\n'
+        'server = { command = ["./server", "{port}"], ready = "tcp:{port}", start_timeout = "2min" }\n'
     )
     assert design.factors == {"workload.client": ("native", "mine")}
     assert [work["server"] for work in workloads(design)] == [
-        {"name": "./server {port}", "command": ["./server", "{port}"], "ready": "port"}
+        {
+            "name": "./server {port}",
+            "command": ["./server", "{port}"],
+            "ready": "tcp:{port}",
+            "start_timeout_ns": 120_000_000_000,
+        }
     ] * 2
     again = study(design.to_toml())
     assert workloads(again) == workloads(design)
@@ -113,7 +118,8 @@ MISTAKES = [
     ("client = 5", "3: workload.client: 5 is not a client", 'write "chromium" or { command ='),
     ("client = { command = [] }", "3: workload.client: [] is not the command of a client", "write { command ="),
     ('client = { comand = ["a"] }', '3: workload.client: "comand" is not a key of a client', 'did you mean "command"?'),
-    ('server = { command = ["a"], ready = 5 }', "3: workload.server: 5 is not a sign of readiness", '"port"'),
+    ('server = { command = ["a"], ready = 5 }', "3: workload.server: 5 is not a sign of readiness", '"tcp:{port}"'),
+    ('server = { command = ["a"], start_timeout = "soon" }', '3: workload.server: "soon" is not a duration', "50ms"),
     ('server = { command = ["a"], name = "node" }', '3: workload.server: "node" is not a name', "any text"),
     ('client = ["native", "native"]', '3: workload.client: the list has "native" twice', "must differ"),
 ]

@@ -218,6 +218,31 @@ def test_a_server_that_never_listens(execute: Exec) -> None:
     assert untold.err.splitlines()[1] == "hint: give it the port that it is to listen on, as {port}"
 
 
+def test_a_program_ends_its_own_process_group_alone(execute: Exec) -> None:
+    ended = execute("--", "sh", "-c", 'trap "echo caught" TERM; kill 0; echo on')
+    assert (ended.status, ended.out) == (0, "caught\non\n"), ended.err
+
+
+def test_a_server_says_when_it_is_ready(execute: Exec) -> None:
+    script = "import time; time.sleep(50); print('it is now', flush=True); time.sleep(1); print('ready', flush=True)"
+    server = f'{sys.executable} -I -S -c "{script}; time.sleep(1000)"'
+    clock = [sys.executable, "-I", "-S", "-c", "import time; print(round(time.monotonic()))"]
+    begins = int(execute("--", *clock).out)
+    ended = execute("--ready", "log:ready", "--start-timeout", "60s", "--server", server, "--", *clock)
+    assert (ended.status, int(ended.out) - begins) == (0, 51), ended.err
+    late = execute("--ready", "log:ready", "--start-timeout", "50.5s", "--server", server, "--", *clock)
+    assert (late.status, late.out) == (125, "")
+    said = 'the server program did not become ready (log:ready): within 50.5 s no line of its output has "ready"'
+    assert late.err.splitlines()[0] == f"error: {said}; it wrote: it is now"
+
+
+def test_a_user_of_the_machine_runs_programs_without_root(execute: Exec) -> None:
+    ended = execute(
+        "--user", "nobody", "--env", "A={port:a}", "--", "sh", "-c", 'id -un; echo "$A"; cat {key} | head -n 1'
+    )
+    assert (ended.status, ended.out) == (0, "nobody\n8001\n-----BEGIN PRIVATE KEY-----\n"), ended.err
+
+
 def test_a_slow_server_is_waited_for(execute: Exec) -> None:
     script = "import socket, sys, time; time.sleep(20); socket.create_server(('', int(sys.argv[1]))).accept()"
     client = "import socket, sys; socket.create_connection((sys.argv[1], 7000)); print('there')"

@@ -18,8 +18,8 @@ DELAY: Object = {"forward": {"delay_ns": ms(20)}, "reverse": {"delay_ns": ms(30)
         {"client": client()},
         {"server": good_server()},
         {"client": client(), "server": good_server()},
-        {"client": client(), "server": silent_server("port")},
-        {"client": client(), "server": silent_server("serving", "now serving")},
+        {"client": client(), "server": silent_server("tcp:{port}")},
+        {"client": client(), "server": silent_server("log:serving", "now serving")},
     ],
 )
 def test_exchanges_take_what_the_path_takes_whoever_the_ends_are(cells: VirtualCells, ends: Object) -> None:
@@ -57,11 +57,19 @@ def test_a_peer_that_never_gets_ready_is_ended_after_half_a_minute(cells: Virtua
         assert failure.message == f'the {end} idle did not print "{event}" within 30 s'
 
 
-@pytest.mark.parametrize(("ready", "what"), [("port", "listen on port 4433"), ("here", 'print a line with "here"')])
+@pytest.mark.parametrize(
+    ("ready", "what"),
+    [
+        ("tcp:{port}", "(tcp:4433): nobody listens on TCP port 4433"),
+        ("log:here", '(log:here): no line of its output has "here"'),
+        ("run:test {port} = 1", "(run:test 4433 = 1): `test 4433 = 1` has not ended with exit status 0"),
+    ],
+)
 def test_a_server_that_never_gets_ready_is_ended_too(cells: VirtualCells, ready: str, what: str) -> None:
-    failure = cells.run({**ECHO, "server": server("threading.Event().wait()", "idle", ready=ready)}).end.failure
+    idle = {**server("threading.Event().wait()", "idle", ready=ready), "start_timeout_ns": 45 * 10**9}
+    failure = cells.run({**ECHO, "server": idle}).end.failure
     assert failure is not None
-    assert failure.message == f"the server idle did not {what} within 30 s"
+    assert failure.message == f"the server idle was not ready within 45 s {what}"
 
 
 def test_a_client_that_hangs_is_ended_when_all_exchanges_could_have_timed_out(cells: VirtualCells) -> None:

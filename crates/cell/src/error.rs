@@ -103,9 +103,23 @@ impl CellError {
             .hint("free some space, or choose another output directory")
     }
 
+    /// The same of a flow beside the workload.
+    #[must_use]
+    pub fn of_flow(mut self, name: &str) -> Self {
+        self.message = format!("{name}, beside the workload, failed: {}", self.message);
+        self
+    }
+
     /// The matching exit status.
     pub const fn exit_status(&self) -> u8 {
         self.kind.exit_status()
+    }
+}
+
+/// For whoever sees no more of it than its words.
+impl From<&CellError> for Fault {
+    fn from(error: &CellError) -> Self {
+        Self { message: error.to_string(), hint: error.hint.clone() }
     }
 }
 

@@ -166,6 +166,16 @@ impl Flow {
         Some(Hop { name: self.name.clone(), forward: link.clone(), reverse: link })
     }
 
+    /// Whether it is two programs of the user's.
+    pub fn runs_own_programs(&self) -> bool {
+        self.workload.connections().is_none()
+    }
+
+    /// Whether it is a program that only prepares something for the others, and says when it has.
+    pub fn is_helper(&self) -> bool {
+        self.runs_own_programs() && is_helper(&self.workload)
+    }
+
     /// Whether it does something else with another seed. Args: `hosts`: the seed of theirs, if they have one.
     pub fn is_random(&self, hosts: Option<u64>) -> bool {
         let congestion_control = self.congestion_control.clone();
@@ -186,9 +196,12 @@ fn check_programs(workload: &WorkloadConfig) -> Result<(), SettingError> {
     for end in ["client", "server"] {
         let arguments =
             || workload.setting(end).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        if !arguments().any(|argument| argument.contains("{port}")) {
-            let hint =
-                "both commands of a flow have {port} in them, because its packets are told apart by the server's port";
+        if arguments().any(|argument| argument.contains("{port:")) {
+            let hint = "a flow has one port, {port}: its packets are told apart by it";
+            return Err(SettingError::new(end, "has a port with a name, and runs beside a workload", hint));
+        }
+        if !is_helper(workload) && !arguments().any(|argument| argument.contains("{port}")) {
+            let hint = "both commands of a flow have {port} in them, because its packets are told apart by the server's port; a program alone has ready";
             let problem = if workload.setting(end).is_none_or(Value::is_null) { "is missing" } else { "has no {port}" };
             return Err(SettingError::new(end, problem, hint));
         }
@@ -198,6 +211,12 @@ fn check_programs(workload: &WorkloadConfig) -> Result<(), SettingError> {
         }
     }
     Ok(())
+}
+
+/// Whether some programs are one without a server that says when it is ready.
+fn is_helper(workload: &WorkloadConfig) -> bool {
+    let is_set = |key: &str| workload.setting(key).is_some_and(|value| !value.is_null());
+    is_set("ready") && !is_set("server")
 }
 
 /// Where a workload says nothing else, it goes on for as long as its flow does.

@@ -2,21 +2,28 @@
 
 use crate::cell_network::Network;
 use crate::flow::{Flow, instances};
+use crate::gate::Gate;
 use crate::result::{FlowReport, SampleCounts};
-use crate::{Cell, CellError};
+use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::{HostError, KeyLogs, Pair, Testbed, Threads};
-use crosswind_transport::Settings;
+use crosswind_transport::{Outcome, Settings};
 use crosswind_units::{Duration, Instant, Seed};
 use crosswind_workload::{Context, Ending, Measured, Progress, Sample, Warning, WorkloadConfig};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::thread::ScopedJoinHandle;
 
 /// The interval for packet counts by flow.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
+/// Advice about a failed program beside a workload.
+const OUTPUT_OF_FLOW: &str = "where the run is kept, all that it wrote is in the flow's folder of the cell";
+
 /// A finished flow.
 pub struct FlowOutcome {
     pub report: FlowReport,
+    /// Whether it shares the path; not a program that only prepares something.
+    pub shares: bool,
     pub samples: Vec<Sample>,
     /// Its ends' notes for readers.
     pub warnings: Vec<Warning>,
@@ -33,13 +40,19 @@ impl FlowOutcome {
 
 /// For flows without a common time, beside a workload of `elapsed`: the last to begin, and one that had ended before.
 pub fn apart(flows: &[FlowOutcome], elapsed: Duration) -> Option<Warning> {
-    if let Some(never) = flows.iter().find(|it| it.report.began_ns.is_none()) {
+    let sharing = || flows.iter().filter(|it| it.shares);
+    if let Some(never) = sharing().find(|it| it.report.began_ns.is_none()) {
         return Some(Warning::flows_apart(&never.report.name, None));
     }
-    let last = flows.iter().max_by_key(|it| it.report.began_ns)?;
-    let first = flows.iter().min_by_key(|it| it.report.ended_ns)?;
+    let last = sharing().max_by_key(|it| it.report.began_ns)?;
+    let first = sharing().min_by_key(|it| it.report.ended_ns)?;
     let ended = first.report.ended_ns.min(elapsed.as_nanos());
     (Some(ended) <= last.report.began_ns).then(|| Warning::flows_apart(&last.report.name, Some(&first.report.name)))
+}
+
+/// A gate for the programs among some flows.
+pub fn gate_of(flows: &[Flow], now: Instant) -> Gate {
+    Gate::new(instances(flows).filter(|(_, flow)| flow.runs_own_programs()).count(), now)
 }
 
 /// The flows' resources.
@@ -52,7 +65,12 @@ pub struct FlowContext<'a> {
     pub virtual_time: bool,
     pub deadline: std::time::Instant,
     pub key_logs: Option<&'a KeyLogs>,
+    /// Holds the workload and all flows until the programs among them are ready.
+    pub gate: Gate,
 }
+
+/// Called with a flow's error while the workload may still run.
+pub type OnFault<'a> = dyn Fn(&CellError) + Sync + 'a;
 
 pub struct Running<'scope> {
     flows: Vec<ScopedJoinHandle<'scope, Result<FlowOutcome, CellError>>>,
@@ -75,13 +93,22 @@ impl FlowContext<'_> {
         &'scope self,
         scope: &'scope std::thread::Scope<'scope, '_>,
         endings: &'scope [Ending],
+        on_fault: &'scope OnFault<'scope>,
         settings: impl Fn(u16, &Flow) -> Result<Settings, CellError>,
     ) -> Result<Running<'scope>, CellError> {
         let mut flows = Vec::new();
         for ((number, ending), (pair, flow)) in (1..).zip(endings).zip(instances(&self.cell.flows)) {
             let settings = settings(number, flow)?;
             let hosts = &self.testbed.pairs[pair];
-            flows.push(scope.spawn(move || self.run(flow, hosts, number, ending, settings)));
+            flows.push(scope.spawn(move || {
+                self.run(flow, hosts, number, ending, settings).map_err(|error| {
+                    let error = error.of_flow(&flow.name);
+                    on_fault(&error);
+                    // Nobody waits for it any more.
+                    self.gate.shut();
+                    error
+                })
+            }));
         }
         Ok(Running { flows })
     }
@@ -113,35 +140,60 @@ impl FlowContext<'_> {
         settings: Settings,
     ) -> Result<FlowOutcome, CellError> {
         let clock = self.testbed.clock;
-        let at = |ns| self.zero + Duration::from_nanos(ns);
         let port = self.network.port_of_flow(number);
         let progress = Progress::default();
-        let mut measured = Measured::default();
-        let mut began = None;
+        let began = OnceLock::new();
         let output = self.output_of(flow, number)?;
         let chance = Seed(self.cell.seed).child("flows").word(number.into());
         let start_ns = flow.start_ns + chance % (flow.spread_ns + 1);
-        if ending.wait_until(clock, at(start_ns)) {
-            began = Some(clock.now());
-            measured = std::thread::scope(|scope| {
-                if let Some(stop_ns) = flow.stop_ns {
-                    scope.spawn(move || {
-                        if ending.wait_until(clock, at(stop_ns)) {
-                            ending.end(clock.now());
-                        }
-                    });
-                }
-                let mut context = Context::new(self.testbed, settings, &progress, self.threads);
-                self.fill_in(&mut context, &flow.workload);
-                (context.hosts, context.output) = (hosts, output.as_deref());
-                (context.ending, context.port) = (Some(ending), Some(port));
-                context.far_server = self.network.server_of_flow(number);
-                let measured = flow.workload.run(&context);
-                // Whoever waits for its end need not wait any longer.
-                ending.end(clock.now());
-                measured
-            })?;
+        // Times count from when all programs are ready.
+        let after = |ns| self.gate.wait().map(|opened| opened + Duration::from_nanos(ns));
+        let begin = || {
+            let begins = after(start_ns).is_some_and(|start| ending.wait_until(clock, start));
+            if begins {
+                let _ = began.set(clock.now());
+            }
+            begins
+        };
+        let ready = || {
+            self.gate.arrive(clock.now());
+            begin()
+        };
+        let mut measured = std::thread::scope(|scope| {
+            if let Some(stop_ns) = flow.stop_ns {
+                let after = &after;
+                scope.spawn(move || {
+                    if after(stop_ns).is_some_and(|stop| ending.wait_until(clock, stop)) {
+                        ending.end(clock.now());
+                    }
+                });
+            }
+            let mut context = Context::new(self.testbed, settings, &progress, self.threads);
+            self.fill_in(&mut context, &flow.workload);
+            (context.hosts, context.output) = (hosts, output.as_deref());
+            (context.ending, context.port) = (Some(ending), Some(port));
+            context.far_server = self.network.server_of_flow(number);
+            let measured = if flow.runs_own_programs() {
+                context.begin = Some(&ready);
+                flow.workload.run(&context)
+            } else if begin() {
+                flow.workload.run(&context)
+            } else {
+                Ok(Measured::default())
+            };
+            // The thread that stops it need not wait any longer, and whoever waits for its end neither.
+            if measured.is_err() {
+                self.gate.shut();
+            }
+            ending.end(clock.now());
+            measured
+        })?;
+        if flow.runs_own_programs()
+            && let Some(how) = measured.first_errors.get(&Outcome::Error)
+        {
+            return Err(CellError::new(ErrorKind::Host, how.clone()).hint(OUTPUT_OF_FLOW));
         }
+        let began = began.into_inner();
         let mut samples = std::mem::take(&mut measured.samples);
         for sample in &mut samples {
             sample.flow = number;
@@ -159,7 +211,7 @@ impl FlowContext<'_> {
             client_socket,
             server_socket,
         };
-        Ok(FlowOutcome { report, samples, warnings: measured.warnings })
+        Ok(FlowOutcome { report, shares: !flow.is_helper(), samples, warnings: measured.warnings })
     }
 }
 

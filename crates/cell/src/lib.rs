@@ -11,6 +11,7 @@ mod event;
 mod files;
 mod flow;
 mod flows;
+mod gate;
 mod losses;
 mod message_drops;
 pub mod network;

@@ -5,7 +5,7 @@ use crate::connections::write_connections;
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
 use crate::flow::ports;
-use crate::flows::{FlowContext, FlowOutcome, INTERVAL, apart};
+use crate::flows::{FlowContext, FlowOutcome, INTERVAL, apart, gate_of};
 use crate::message_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
@@ -77,6 +77,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     network.start_capture()?;
     let virtual_time = machine.virtual_time;
     let flows = FlowContext {
+        gate: gate_of(&cell.flows, zero),
         cell,
         network: &*network,
         testbed: &testbed,
@@ -389,6 +390,10 @@ impl Run<'_> {
         (context.far_server, context.port) = self.shared.network.server().unzip();
         let pause = Duration::from_nanos(self.shared.cell.heartbeat_ns);
         let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
+        let on_fault = |error: &CellError| {
+            progress.fail_with(error.into());
+            waiting.unpark();
+        };
         std::thread::scope(|scope| {
             // Gone when this ends, however it does.
             let (_running, stopped) = channel::<()>();
@@ -399,10 +404,10 @@ impl Run<'_> {
                     }
                 });
             }
-            let running_flows =
-                flows.start(scope, &endings, |number, flow| self.settings_of_flow(number, flow, &settings))?;
+            let running_flows = flows
+                .start(scope, &endings, &on_fault, |number, flow| self.settings_of_flow(number, flow, &settings))?;
             let running = scope.spawn(|| {
-                let result = workload.run(&context);
+                let result = if flows.gate.wait().is_some() { workload.run(&context) } else { Ok(Measured::default()) };
                 flows.end(&endings);
                 over.store(true, Ordering::Release);
                 waiting.unpark();
@@ -425,6 +430,9 @@ impl Run<'_> {
             let measured = running.join().map_err(|_| CellError::internal("the workload panicked"));
             flows.end(&endings);
             let ended = running_flows.join();
+            if let Some(fault) = progress.fault() {
+                return Err(fault.into());
+            }
             Ok((measured??, ended?, self.exchange_delay(progress.snapshot())))
         })
     }
@@ -474,7 +482,7 @@ impl Run<'_> {
     }
 
     fn with_key_log(&self, security: Security) -> Result<Security, CellError> {
-        let own = self.shared.key_logs.map(KeyLogs::add).transpose()?.flatten();
+        let own = self.shared.key_logs.map(|logs| logs.add(None)).transpose()?.flatten();
         let failed = |e| CellError::disk("keys.log", &e);
         let log = match (&self.shared.cell.output.directory, own) {
             (Some(directory), own) if self.shared.cell.output.capture => {

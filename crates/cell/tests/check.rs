@@ -274,7 +274,7 @@ fn a_cell_with_peers_is_filled_in_and_never_exact() {
 #[test]
 fn peers_that_cannot_be_are_refused_with_their_key() {
     let peer = json!({"name": "a", "command": ["./program"]});
-    let ready = json!({"name": "a", "command": ["./program"], "ready": "port"});
+    let ready = json!({"name": "a", "command": ["./program"], "ready": "tcp:7"});
     let cases = [
         (
             json!({"kind": "echo", "transport": "tcp", "client": ready}),

@@ -7,12 +7,13 @@
 
 use crate::error::{HostError, Result};
 use crate::regular_files::open_regular;
+use crate::user::User;
 use nix::fcntl::{Flock, FlockArg};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -59,20 +60,26 @@ impl KeyLogs {
         Ok(Self(Place::Own { directory, files: Mutex::new(0), _held: held }))
     }
 
-    /// A file for one more writer; none if it is to use the caller's.
-    pub fn add(&self) -> Result<Option<PathBuf>> {
+    /// A file for one more writer; none if it is to use the caller's. `user`: the writer's, if it is another one.
+    pub fn add(&self, user: Option<&User>) -> Result<Option<PathBuf>> {
         let Place::Own { directory, files, .. } = &self.0 else { return Ok(None) };
         let mut number = files.lock().unwrap_or_else(PoisonError::into_inner);
         let path = directory.join(format!("{number}.keys"));
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        made.map_err(|cause| HostError::new("cannot make a file for the keys of a program", cause))?;
+        let failed = |cause| HostError::new("cannot make a file for the keys of a program", cause);
+        made.map_err(failed)?;
+        if let Some(user) = user {
+            user.take(&path).map_err(failed)?;
+            // Whoever may enter it sees the names of files alone.
+            fs::set_permissions(directory, Permissions::from_mode(0o711)).map_err(failed)?;
+        }
         *number += 1;
         Ok(Some(path))
     }
 
     /// One more program's environment.
-    pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>> {
-        Ok(self.add()?.map(|path| (VARIABLE, path.into_os_string())).into_iter().collect())
+    pub fn environment(&self, user: Option<&User>) -> Result<Vec<(String, OsString)>> {
+        Ok(self.add(user)?.map(|path| (VARIABLE.to_owned(), path.into_os_string())).into_iter().collect())
     }
 
     /// The logs so far. An unreadable file counts as empty.
@@ -110,7 +117,7 @@ fn read(path: &PathBuf, from: u64) -> io::Result<Vec<u8>> {
 }
 
 /// A private directory, and its lock, which marks it as in use; none without support for locks.
-fn new_directory() -> io::Result<(PathBuf, Option<Flock<File>>)> {
+pub(crate) fn new_directory() -> io::Result<(PathBuf, Option<Flock<File>>)> {
     for _ in 0..ATTEMPTS {
         let mut random = RandomState::new().hash_one(std::process::id());
         let letter = |_| {
@@ -139,7 +146,6 @@ fn new_directory() -> io::Result<(PathBuf, Option<Flock<File>>)> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn each_writer_has_a_file_that_only_its_owner_reads_and_all_go_in_the_end() {
@@ -147,7 +153,7 @@ mod tests {
         {
             let (path, held) = new_directory().unwrap();
             let logs = KeyLogs(Place::Own { directory: path.clone(), files: Mutex::new(0), _held: held });
-            let [first, second] = [logs.add().unwrap().unwrap(), logs.add().unwrap().unwrap()];
+            let [first, second] = [logs.add(None).unwrap().unwrap(), logs.add(None).unwrap().unwrap()];
             assert_ne!(first, second);
             let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!([mode(&path), mode(&first), mode(&second)], [0o700, 0o600, 0o600]);
@@ -166,7 +172,7 @@ mod tests {
         fs::write(&path, "before\n").unwrap();
         {
             let logs = KeyLogs(Place::Given { path: path.clone(), from: 7 });
-            assert_eq!(logs.add().unwrap(), None);
+            assert_eq!(logs.add(None).unwrap(), None);
             fs::write(&path, "before\nafter\n").unwrap();
             assert_eq!(logs.read(), [b"after\n".to_vec()]);
         }

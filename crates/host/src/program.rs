@@ -5,7 +5,8 @@ use crate::guest::in_virtual_time;
 pub use crate::host_names::Names;
 use crate::namespace::Namespace;
 use crate::open_files;
-use crate::terminal::take_terminal;
+use crate::terminal::{leave_group, take_terminal};
+use crate::user::User;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
@@ -35,6 +36,9 @@ const NOT_HERE: &str = "is it installed, and on the PATH?";
 const NOT_IN_GUEST: &str =
     "is it installed, on the PATH, and outside of /dev, /proc, /run and /sys, which are a guest's own?";
 
+/// Likewise about one that may not become another user's.
+const NOT_AS_USER: &str = "only root may run programs as another user; in virtual time (--clock virtual) everybody may";
+
 /// The polling interval for ends of processes other than children.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -52,6 +56,21 @@ pub struct Programs {
 /// A started program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramId(usize);
+
+/// A program to be started.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// Its host.
+    pub namespace: &'a Namespace,
+    /// Its processors; any, when empty.
+    pub cpus: &'a [usize],
+    /// The program, and its arguments.
+    pub arguments: &'a [String],
+    /// Variables beside this process's. The last of a name counts.
+    pub environment: Vec<(String, OsString)>,
+    /// As whom it runs; as this process without one.
+    pub user: Option<&'a User>,
+}
 
 /// A program's standard streams.
 #[derive(Debug)]
@@ -124,15 +143,9 @@ impl Programs {
         Ok(Self { starter, init, started: Vec::new(), unnamed })
     }
 
-    /// Starts `arguments` in `namespace`, on `cpus` (any, when empty), with some variables beside this process's.
-    pub fn start(
-        &mut self,
-        namespace: &Namespace,
-        cpus: &[usize],
-        arguments: &[String],
-        environment: Vec<(&'static str, OsString)>,
-        streams: Streams,
-    ) -> Result<ProgramId> {
+    /// Starts a program.
+    pub fn start(&mut self, launch: Launch<'_>, streams: Streams) -> Result<ProgramId> {
+        let Launch { namespace, cpus, arguments, environment, user } = launch;
         let Some((program, rest)) = arguments.split_first() else {
             return Err(HostError::unsupported("a program was to be started", "its argument list is empty"));
         };
@@ -142,6 +155,7 @@ impl Programs {
         }
         let pinned = !cpus.is_empty();
         let (network, foreground, largest_file) = (namespace.as_raw_fd(), streams.foreground, streams.largest_file);
+        let other = user.cloned();
         let mut command = Command::new(program);
         command.args(rest).env_remove(TOKEN).envs(environment);
         command.stdin(streams.input).stdout(streams.output).stderr(streams.errors);
@@ -150,6 +164,7 @@ impl Programs {
         unsafe {
             command.pre_exec(move || {
                 set_pdeathsig(Signal::SIGKILL)?;
+                leave_group()?;
                 if foreground {
                     take_terminal()?;
                 }
@@ -161,6 +176,11 @@ impl Programs {
                 if pinned {
                     sched_setaffinity(Pid::from_raw(0), &set)?;
                 }
+                if let Some(user) = &other {
+                    user.assume()?;
+                    // A change of the user has taken it back.
+                    set_pdeathsig(Signal::SIGKILL)?;
+                }
                 sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
                 Ok(())
             });
@@ -169,7 +189,11 @@ impl Programs {
         let gone = || HostError::unsupported("the thread that starts programs", "has ended");
         self.starter.send(Request { command, answer }).map_err(|_| gone())?;
         let child = started.recv().map_err(|_| gone())?.map_err(|e| {
-            let hint = if in_virtual_time() { NOT_IN_GUEST } else { NOT_HERE };
+            let hint = match e.raw_os_error() {
+                Some(libc::EPERM | libc::EINVAL) if user.is_some() => NOT_AS_USER,
+                _ if in_virtual_time() => NOT_IN_GUEST,
+                _ => NOT_HERE,
+            };
             HostError::new(format!("cannot start {program}"), e).hint(hint)
         })?;
         self.started.push(child);

@@ -1,15 +1,19 @@
-//! The terminal of a program started in its foreground.
+//! Programs' process groups, and the terminal of one started in its foreground.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::unistd::{Pid, getpid, isatty, setpgid, tcsetpgrp};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Gives the calling process its own process group, and the terminal among its standard streams.
+/// Gives the calling process its own process group: `kill 0` is a usual end of a script, and must not end the cell.
 ///
 /// Only async-signal-safe calls: it runs between fork and exec.
+pub fn leave_group() -> io::Result<()> {
+    Ok(setpgid(Pid::from_raw(0), Pid::from_raw(0))?)
+}
+
+/// Gives the calling process's group the terminal among its standard streams. Likewise.
 pub fn take_terminal() -> io::Result<()> {
-    setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     // A background process that takes the terminal is stopped by this signal, unless it has blocked it.
     let mut stop = SigSet::empty();
     stop.add(Signal::SIGTTOU);

@@ -8,6 +8,7 @@
 //! to the namespace of the thread opening them.
 
 mod api;
+pub mod authority;
 mod error;
 mod features;
 mod http;

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::served::FarServer;
 use crate::warning::Warning;
 use crosswind_host::{
-    ClientStreams, Clock, HostError, KeyLogs, Pair, Testbed, Threads, Traffic, realtime, thread_cpu_ns,
+    ClientStreams, Clock, HostError, KeyLogs, Pair, Testbed, Threads, Traffic, User, realtime, thread_cpu_ns,
 };
 use crosswind_path::Side;
 use crosswind_transport::{Phases, Resumption, Settings};
@@ -52,6 +52,8 @@ pub struct Context<'a> {
     pub port: Option<u16>,
     /// Ends the clients of a flow beside another workload early.
     pub ending: Option<&'a Ending>,
+    /// Called once by a flow of programs when they are ready: returns when the flow begins, false if it never does.
+    pub begin: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// The workload as its peers are told it.
     pub workload: Map<String, Value>,
     /// Whether the hosts' time is virtual.
@@ -84,6 +86,7 @@ impl<'a> Context<'a> {
             allowance: None,
             port: None,
             ending: None,
+            begin: None,
             workload: Map::new(),
             virtual_time: false,
             deadline: None,
@@ -99,8 +102,14 @@ impl<'a> Context<'a> {
         self.ending.and(self.port)
     }
 
-    pub(crate) fn environment(&self) -> Result<Vec<(&'static str, OsString)>, HostError> {
-        self.key_logs.map_or_else(|| Ok(Vec::new()), KeyLogs::environment)
+    /// The variable that has a program log its keys, if they are wanted. `user`: as whom it runs.
+    pub(crate) fn keys_for_program(&self, user: Option<&User>) -> Result<Vec<(String, OsString)>, HostError> {
+        self.key_logs.map_or_else(|| Ok(Vec::new()), |logs| logs.environment(user))
+    }
+
+    /// A program beside the workload is ready, and waits until all are and its flow begins; false if it never does.
+    pub(crate) fn begin(&self) -> bool {
+        self.begin.is_none_or(|begin| begin())
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -5,30 +5,26 @@ use crate::demand::TrafficPattern;
 use crate::measured::{Measured, ProgramEnd};
 use crate::needs::ConnectionNeeds;
 use crate::programs::output_tail::output_tail;
-use crate::programs::returned_files::{OUTPUT_WORD, ReturnedFiles};
-use crate::programs::{CellPrograms, Role, in_words, server_in_words, status_in_words};
+use crate::programs::placeholders::Placeholders;
+use crate::programs::readiness::{FORMS, LONGEST_START_TIMEOUT_NS, Readiness, START_TIMEOUT_NS, seconds};
+use crate::programs::{CellPrograms, Role, Sign, Surroundings, Waited, in_words, server_in_words, status_in_words};
 use crate::warning::Warning;
 use crate::workload::{MIN_TIMEOUT_NS, Runnable, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
 use crosswind_host::program::{Names, ProgramId, Programs};
-use crosswind_host::{ErrorKind, HostError};
+use crosswind_host::{ErrorKind, HostError, User};
 use crosswind_settings::SettingError;
-use crosswind_transport::{Carrier, Features, Outcome};
+use crosswind_transport::{Features, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// The client's wait for a server with an unknown port. The only sign of readiness is that it has not ended.
 const HEAD_START: Duration = Duration::from_millis(200);
-/// The server's time limit for listening on its port: one that compiles itself first takes some seconds.
-const LISTEN_LIMIT: Duration = Duration::from_secs(30);
-/// How often it is looked whether it does.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a program may still write once it has been asked to end.
 const GRACE: Duration = Duration::from_millis(500);
 /// The client's time limit if the cell has none: a test of several minutes, but not a night with a hung one.
@@ -36,21 +32,40 @@ const DEFAULT_TIMEOUT_NS: u64 = 600_000_000_000;
 /// The most it may be: a client may be somebody at a terminal. A cell is over after a day.
 const LONGEST_TIMEOUT_NS: u64 = 82_800_000_000_000;
 
+/// Advice about a server that leaves its work to nobody.
+const IN_FOREGROUND: &str =
+    "run it in the foreground, or have it do its work in the background without ending there (nginx: -g 'daemon off;')";
+
 /// Any two programs, as client and server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// Argument list of the client; the cell ends when it ends; {server} (or {address}) and {client} stand for addresses, {port} for
-    /// the server's, {output} for a directory that comes back with the cell, and in a study {python} for the Python that runs it and
-    /// {cell} for crosswind-cell.
+    /// the server's port and {port:NAME} for others, {cert}, {key} and {ca} for files of a certificate, {output} for a directory that
+    /// comes back with the cell, and in a study {python} for the Python that runs it and {cell} for crosswind-cell.
     pub client: Vec<String>,
     /// Argument list of the server, likewise; it is ended after the client.
     #[serde(default)]
     pub server: Option<Vec<String>>,
-    /// Port of the server, TCP or UDP: the client starts once somebody listens there; without one, 0.2 s after the server.
+    /// Port of the server, TCP or UDP: unless ready says otherwise, the client starts once somebody listens there.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub port: Option<u16>,
+    /// When the server is ready and the client starts: tcp:PORT or udp:PORT (somebody listens), exit (it has ended with exit status 0), log:TEXT (a
+    /// line of its output has the text) or run:COMMAND (which ends with exit status 0 on its host). Of a flow without a server, its client's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default_help" = "somebody listens on port; without one, 0.2 s after the server"))]
+    pub ready: Option<String>,
+    /// How long it may take until it is ready.
+    #[serde(default = "number::<START_TIMEOUT_NS>", skip_serializing_if = "is_usual")]
+    #[schemars(range(min = MIN_TIMEOUT_NS, max = LONGEST_START_TIMEOUT_NS), extend("default" = START_TIMEOUT_NS))]
+    pub start_timeout_ns: u64,
+    /// Environment variables of both, each as NAME=VALUE, with placeholders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<Vec<String>>,
+    /// User as whom both run, for a server that refuses root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Resolver for names other than server and client: an address, or {server}; without one, no other name resolves.
     #[serde(default)]
     pub resolver: Option<String>,
@@ -58,6 +73,11 @@ pub struct Program {
     #[serde(default = "number::<DEFAULT_TIMEOUT_NS>")]
     #[schemars(range(min = MIN_TIMEOUT_NS, max = LONGEST_TIMEOUT_NS))]
     pub timeout_ns: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+const fn is_usual(start_timeout_ns: &u64) -> bool {
+    *start_timeout_ns == START_TIMEOUT_NS
 }
 
 impl WorkloadSettings for Program {
@@ -79,6 +99,16 @@ impl WorkloadSettings for Program {
             if arguments.into_iter().flatten().any(|argument| argument.contains('\0')) {
                 let hint = "an argument is a text without the character 0";
                 return Err(SettingError::new(key, "has an argument that no program can be given", hint));
+            }
+        }
+        if let Some(Err(problem)) = self.ready.as_deref().map(Readiness::parse) {
+            return Err(SettingError::new("ready", problem, FORMS));
+        }
+        for variable in self.env.iter().flatten() {
+            let name = variable.split_once('=').map_or("", |(name, _)| name);
+            if name.is_empty() || variable.contains('\0') {
+                let hint = "NAME=VALUE, as LC_ALL=C; several are several texts";
+                return Err(SettingError::new("env", format!("{variable:?} is no variable"), hint));
             }
         }
         match self.resolver.as_deref() {
@@ -112,19 +142,26 @@ impl Workload for Program {
 
 impl Runnable for Program {
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        let arguments = self.server.iter().chain([&self.client]).flatten();
-        let returned = ReturnedFiles::new(context, arguments)?;
-        let resolver = self.resolver.as_ref().and_then(|text| self.filled_in(text, context, &returned).parse().ok());
+        let user = self.user.as_deref().map(User::find).transpose()?;
+        let texts: Vec<&String> = self.texts().collect();
+        let words = Placeholders::new(context, &texts, self.port(context), user.as_ref())?;
+        let resolver = self.resolver.as_ref().and_then(|text| words.fill_in(text).parse().ok());
         let own = context.hosts;
         let hosts = [(own.server_address, "server"), (own.client_address, "client")];
         let names = Names { hosts, resolver, hidden: context.output.map(Path::to_owned) };
-        let mut ends = CellPrograms::new(context, Some(names))?;
-        let measured = self.measure(context, &mut ends, &returned);
+        let variables = self.env.iter().flatten().filter_map(|text| text.split_once('='));
+        let environment = variables.map(|(name, value)| (name.to_owned(), words.fill_in(value))).collect();
+        let mut ends = CellPrograms::new(context, Surroundings { names: Some(names), environment, user })?;
+        let measured = self.measure(context, &mut ends, &words);
         // Their last output is known once nobody writes any more.
         let mut left_out = ends.end();
-        left_out.extend(returned.bring()?);
-        let Facts { sample, client, server_ended, unnamed } =
-            measured.map_err(|stopped| stopped.into_error(context))?;
+        left_out.extend(words.into_returned().bring()?);
+        let Facts { sample, client, server_ended, unnamed } = match measured {
+            Ok(facts) => facts,
+            // The flow was over before it began.
+            Err(Stopped::Over) => return Ok(Measured::default()),
+            Err(stopped) => return Err(stopped.into_error(context)),
+        };
         if context.is_over() && !client.is_done() {
             return Ok(Measured { unfinished: 1, ..Measured::default() });
         }
@@ -180,16 +217,18 @@ impl ClientEnd {
 
 /// Why there is nothing to measure.
 enum Stopped {
-    ServerEnded(ExitStatus),
-    /// It ended well, and left no process behind that could listen.
-    NobodyLeft {
-        port: u16,
-    },
-    /// `told`: whether its command has the port.
-    NeverListened {
-        port: u16,
+    EndedAtOnce(Role, ExitStatus),
+    /// The program of this end ended well, and left no process behind that could become ready.
+    NobodyLeft(Role, Readiness),
+    /// `told`: whether its command has the port on which it should listen.
+    NeverReady {
+        role: Role,
+        ready: Readiness,
+        limit: Duration,
         told: bool,
     },
+    /// The flow was over before its programs were ready.
+    Over,
     Otherwise(WorkloadError),
 }
 
@@ -204,19 +243,32 @@ impl Program {
         &self,
         context: &Context<'_>,
         ends: &mut CellPrograms<'_>,
-        returned: &ReturnedFiles,
+        words: &Placeholders,
     ) -> Result<Facts, Stopped> {
-        let all_filled_in = |arguments: &[String]| -> Vec<String> {
-            arguments.iter().map(|text| self.filled_in(text, context, returned)).collect()
-        };
+        let all_filled_in =
+            |arguments: &[String]| -> Vec<String> { arguments.iter().map(|text| words.fill_in(text)).collect() };
         let server = match &self.server {
-            Some(arguments) => Some(self.start_server(context, ends, &all_filled_in(arguments))?),
+            Some(arguments) => Some(self.start_server(context, ends, words, &all_filled_in(arguments))?),
             None => None,
         };
+        // A program without a server that says when it is ready is there for the others alone.
+        let mut sign = match server {
+            None => self.sign(Role::Client, context, words)?,
+            Some(_) => None,
+        };
+        if sign.is_none() && !context.begin() {
+            return Err(Stopped::Over);
+        }
         let mut sample = Sample::new(0, 0);
         sample.sent = Some(context.clock().now());
-        let client = ends.start_alone(Role::Client, &all_filled_in(&self.client))?;
+        let client = ends.start_alone(Role::Client, &all_filled_in(&self.client), sign.as_mut())?;
         ends.end_with_flow(client)?;
+        if let Some(sign) = &mut sign {
+            self.wait_until_ready(ends, client, sign)?;
+            if !context.begin() {
+                return Err(Stopped::Over);
+            }
+        }
         let programs = ends.running()?;
         let ended = self.wait_for(client, programs, context)?;
         let now = context.clock().now();
@@ -266,36 +318,66 @@ impl Program {
         context.port_of_flow().or(self.port)
     }
 
-    /// Starts the server, and waits until it listens, or, where its port is not known, until it is likely to.
+    /// Starts the server, and waits until it is ready, or, where there is no sign, until it is likely to be.
     fn start_server(
         &self,
         context: &Context<'_>,
         ends: &mut CellPrograms<'_>,
+        words: &Placeholders,
         arguments: &[String],
     ) -> Result<ProgramId, Stopped> {
-        let server = ends.start_alone(Role::Server, arguments)?;
-        let Some(port) = self.port(context) else {
-            check_running(ends.running()?.wait(server, HEAD_START)?)?;
-            return Ok(server);
-        };
-        let deadline = Instant::now() + LISTEN_LIMIT;
-        while !ends.is_listening(&[Carrier::Tcp, Carrier::Udp], port)? && !context.is_over() {
-            let programs = ends.running()?;
-            let ended = programs.wait(server, LOOK_INTERVAL)?;
-            check_running(ended)?;
-            if ended.is_some() {
-                // It may have gone into the background: then another process exists, which will listen.
-                if programs.processes()?.is_empty() {
-                    return Err(Stopped::NobodyLeft { port });
-                }
-                thread::sleep(LOOK_INTERVAL);
+        let Some(mut sign) = self.sign(Role::Server, context, words)? else {
+            let server = ends.start_alone(Role::Server, arguments, None)?;
+            match ends.running()?.wait(server, HEAD_START)? {
+                Some(status) if !status.success() => return Err(Stopped::EndedAtOnce(Role::Server, status)),
+                _ => return Ok(server),
             }
-            if Instant::now() >= deadline {
+        };
+        let server = ends.start_alone(Role::Server, arguments, Some(&mut sign))?;
+        self.wait_until_ready(ends, server, &mut sign)?;
+        Ok(server)
+    }
+
+    /// How the program of one end is seen to be ready; none where nothing says so.
+    fn sign(&self, role: Role, context: &Context<'_>, words: &Placeholders) -> Result<Option<Sign>, WorkloadError> {
+        let said = self.ready.as_deref().and_then(|text| Readiness::parse(text).ok());
+        let of_port = || self.port(context).filter(|_| role == Role::Server).map(Readiness::Listens);
+        let Some(ready) = said.map(|said| said.filled_in(|text| words.fill_in(text))).or_else(of_port) else {
+            return Ok(None);
+        };
+        match &ready {
+            Readiness::Tcp(port) | Readiness::Udp(port) if port.parse::<u16>().is_err() => {
+                let cause = "the cell has no port";
+                Err(HostError::unsupported(format!("cannot wait for {ready}"), cause).hint("set workload.port").into())
+            }
+            _ => Ok(Some(Sign::new(role, ready))),
+        }
+    }
+
+    fn wait_until_ready(
+        &self,
+        ends: &mut CellPrograms<'_>,
+        program: ProgramId,
+        sign: &mut Sign,
+    ) -> Result<(), Stopped> {
+        let limit = Duration::from_nanos(self.start_timeout_ns);
+        let waited = ends.wait_until_ready(program, sign, limit)?;
+        let (role, ready) = (sign.role(), sign.readiness().clone());
+        match waited {
+            Waited::Ready => Ok(()),
+            Waited::Over => Err(Stopped::Over),
+            Waited::Ended(status) if status.success() => Err(Stopped::NobodyLeft(role, ready)),
+            Waited::Ended(status) => Err(Stopped::EndedAtOnce(role, status)),
+            Waited::Late => {
                 let told = self.server.iter().flatten().any(|argument| argument.contains("{port}"));
-                return Err(Stopped::NeverListened { port, told });
+                Err(Stopped::NeverReady { role, ready, limit, told })
             }
         }
-        Ok(server)
+    }
+
+    /// Everything that may have placeholders, the server's first: named ports are numbered in this order.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        self.server.iter().flatten().chain(&self.client).chain(self.env.iter().flatten()).chain(&self.ready)
     }
 
     fn client_in_words(&self, end: ClientEnd) -> String {
@@ -306,48 +388,50 @@ impl Program {
             }
         }
     }
-
-    fn filled_in(&self, text: &str, context: &Context<'_>, returned: &ReturnedFiles) -> String {
-        let hosts = context.hosts;
-        let (server, client) = (hosts.server_address.to_string(), hosts.client_address.to_string());
-        let port = self.port(context).map_or_else(|| "{port}".into(), |port| port.to_string());
-        let words = [("{server}", server.as_str()), ("{address}", &server), ("{client}", &client), ("{port}", &port)];
-        let filled = words.into_iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning));
-        filled.replace(OUTPUT_WORD, &returned.place())
-    }
-}
-
-/// An error where a server has ended, and not well.
-fn check_running(ended: Option<ExitStatus>) -> Result<(), Stopped> {
-    ended.filter(|status| !status.success()).map_or(Ok(()), |status| Err(Stopped::ServerEnded(status)))
 }
 
 impl Stopped {
     fn into_error(self, context: &Context<'_>) -> WorkloadError {
-        let words = output_tail(context.output, "server");
+        let role = match &self {
+            Self::EndedAtOnce(role, _) | Self::NobodyLeft(role, _) | Self::NeverReady { role, .. } => *role,
+            Self::Over | Self::Otherwise(_) => Role::Server,
+        };
+        let (end, words) = (role.name(), output_tail(context.output, role.name()));
         let wrote = |before: &str| if words.is_empty() { String::new() } else { format!("{before}: {words}") };
         let (what, cause, hint) = match self {
             Self::Otherwise(error) => return error,
-            Self::ServerEnded(status) => (
-                "the server program ended at once".into(),
+            Self::Over => (format!("the {end} program was ended"), "its flow was over".into(), String::new()),
+            Self::EndedAtOnce(_, status) => (
+                format!("the {end} program ended at once"),
                 format!("{}{}", status_in_words(status), wrote("")),
-                "where the run is kept, all that it wrote is in server.err and server.out of the cell",
+                format!("where the run is kept, all that it wrote is in {end}.err and {end}.out of the cell"),
             ),
-            Self::NobodyLeft { port } => (
-                "the server program ended before anybody listened".into(),
+            Self::NobodyLeft(_, Readiness::Listens(port)) => (
+                format!("the {end} program ended before anybody listened"),
                 format!("exit status 0, nobody listens on port {port}{}", wrote("; it wrote")),
-                "run it in the foreground, or have it do its work in the background without ending there (nginx: -g 'daemon off;')",
+                IN_FOREGROUND.into(),
             ),
-            Self::NeverListened { port, told } => (
-                format!("the server program does not listen on port {port}"),
-                format!("nobody did within {} s{}", LISTEN_LIMIT.as_secs(), wrote("; it wrote")),
+            Self::NobodyLeft(_, ready) => (
+                format!("the {end} program ended before it was ready"),
+                format!("exit status 0, {}{}", ready.missing(), wrote("; it wrote")),
+                IN_FOREGROUND.into(),
+            ),
+            Self::NeverReady { ready: Readiness::Listens(port), limit, told, .. } => (
+                format!("the {end} program does not listen on port {port}"),
+                format!("nobody did within {}{}", seconds(limit), wrote("; it wrote")),
                 if told {
-                    "{port} in its command is that number: does it listen there, over TCP or UDP, and soon enough?"
+                    "{port} in its command is that number: does it listen there, over TCP or UDP, and soon enough (--start-timeout)?"
                 } else {
                     "give it the port that it is to listen on, as {port}"
-                },
+                }
+                .into(),
+            ),
+            Self::NeverReady { ready, limit, .. } => (
+                format!("the {end} program did not become ready ({ready})"),
+                format!("within {} {}{}", seconds(limit), ready.missing(), wrote("; it wrote")),
+                "where it only takes longer, give it a longer start_timeout (--start-timeout)".into(),
             ),
         };
-        HostError { what, cause, kind: ErrorKind::Host, hint: Some(hint.into()) }.into()
+        HostError { what, cause, kind: ErrorKind::Host, hint: Some(hint) }.into()
     }
 }

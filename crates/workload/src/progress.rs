@@ -53,8 +53,13 @@ impl Progress {
     /// There will be no result, because of `error`; threads of the workload may still wait for long.
     pub(crate) fn fail(&self, error: &WorkloadError) {
         let hint = if let WorkloadError::Peer(fault) = error { fault.hint.clone() } else { None };
-        if let Ok(mut fault) = self.fault.lock() {
-            fault.get_or_insert(Fault { message: error.to_string(), hint });
+        self.fail_with(Fault { message: error.to_string(), hint });
+    }
+
+    /// Likewise.
+    pub fn fail_with(&self, fault: Fault) {
+        if let Ok(mut first) = self.fault.lock() {
+            first.get_or_insert(fault);
         }
     }
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from crosswind.catalog.endpoints import is_helper
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.cell.record import CellRun
 from crosswind.stats.arrays import Array
@@ -71,10 +72,13 @@ class Flows:
         finished = run.finished
         if finished is None or not finished.flows or run.intervals.is_empty():
             return None
-        if any(flow.began_ns is None for flow in finished.flows):
+        beside = run.parameters.get("flows") or ()
+        shares = [not is_helper(flow) for flow in beside for _ in range(int(flow.get("count", 1)))]
+        sharing = [flow for flow, shared in zip(finished.flows, shares, strict=True) if shared]
+        if any(flow.began_ns is None for flow in sharing):
             return None
-        begun = max(flow.began_ns or 0 for flow in finished.flows)
-        ended = min((finished.elapsed_ns, *(flow.ended_ns for flow in finished.flows)))
+        begun = max((flow.began_ns or 0 for flow in sharing), default=0)
+        ended = min((finished.elapsed_ns, *(flow.ended_ns for flow in sharing)))
         from_ns, to_ns = -(-begun // INTERVAL_NS) * INTERVAL_NS, ended // INTERVAL_NS * INTERVAL_NS
         if to_ns <= from_ns:
             return None

@@ -34,10 +34,9 @@ class Programs:
     server: list[str] | None
     names: tuple[str, str] = ("client", "server")
 
-    @property
-    def wants_port(self) -> bool:
-        """Whether {port} is in one of them."""
-        return any("{port}" in word for word in (*self.client, *(self.server or ())))
+    def wants_port(self, *texts: object) -> bool:
+        """Whether {port} is in one of them, or in some settings beside."""
+        return any("{port}" in str(word) for word in (*self.client, *(self.server or ()), *texts))
 
     def check(self) -> None:
         """Raises: NotRunError for a missing program, UsageError for an unknown placeholder."""
@@ -89,7 +88,7 @@ def study_of(
     settings: dict[str, Any] = {**given, "study.repetitions": repetitions, "workload.client": programs.client}
     if programs.server is not None:
         settings["workload.server"] = programs.server
-    if programs.wants_port:
+    if programs.wants_port(given.get("workload.ready"), given.get("workload.env")):
         settings.setdefault("workload.port", PORT)
     if not is_virtual:
         settings.setdefault("workload.timeout", LONGEST)

@@ -65,6 +65,19 @@ def programs_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
     }
 
 
+def starting_ns(cell: Mapping[str, Any]) -> int:
+    """How long its programs and peers may take until they are ready, where they may take longer than usual."""
+    workloads = [_workload(owner) for _, owner in _owners(cell)]
+    ends = [workload[end] for workload in workloads for end in _ENDS if isinstance(workload.get(end), Mapping)]
+    return sum(int(each.get("start_timeout_ns") or 0) for each in (*workloads, *ends))
+
+
+def is_helper(flow: Mapping[str, Any]) -> bool:
+    """Whether a flow is a program that only prepares something, and says when it has."""
+    workload = _workload(flow)
+    return runs_programs(flow) and bool(workload.get("ready")) and not workload.get("server")
+
+
 def _owners(cell: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
     """The cell and each flow, with their places: each may own a workload."""
     return [((), cell), *((("flows", number), flow) for number, flow in enumerate(cell.get("flows", ())))]

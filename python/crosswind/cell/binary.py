@@ -19,7 +19,7 @@ BINARY = "crosswind-cell"
 OUTPUT = "{output}"
 """The placeholder for the directory kept with a run."""
 
-_OF_PROGRAMS = ("{server}", "{address}", "{client}", OUTPUT)
+_OF_PROGRAMS = ("{server}", "{address}", "{client}", OUTPUT, "{cert}", "{key}", "{ca}")
 _OF_PEERS = ("{address}", "{port}", OUTPUT)
 """Placeholders filled in by crosswind-cell: for the workload `program`, and for peers."""
 

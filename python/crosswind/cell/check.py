@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
-from crosswind.catalog.endpoints import EMULATOR, NETWORK, all_peers_of, is_virtual
+from crosswind.catalog.endpoints import EMULATOR, NETWORK, all_peers_of, is_virtual, starting_ns
 from crosswind.catalog.path_effect import NO_EFFECT, PathEffect
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.binary import REINSTALL
 from crosswind.cell.clocks import Clock, clock_for
-from crosswind.cell.forecast import Demand, Forecast, deadline_ns, disk_bytes, forecast
+from crosswind.cell.forecast import HOUR_NS, Demand, Forecast, deadline_ns, disk_bytes, forecast
 from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
@@ -116,7 +116,8 @@ class CheckedCell:
     @property
     def deadline_ns(self) -> int:
         """When a run of it is given up."""
-        return deadline_ns(self.demand, self.forecast, peers=len(all_peers_of(self.parameters)))
+        within_ns = deadline_ns(self.demand, self.forecast, peers=len(all_peers_of(self.parameters)))
+        return min(within_ns + starting_ns(self.parameters), 24 * HOUR_NS)
 
     def disk_bytes(self, *, packets: bool, capture: bool) -> int:
         """One run's bytes on the disk, roughly."""

@@ -132,7 +132,9 @@ def _blamed(dotted: str, cell: Cell) -> _Blamed | None:
     group = f"{owner}.{inner}" if inner else owner
     network = network_behind(group, cell.settings)
     given = next((setting for setting in resolve(cell.settings).get(group, ()) if setting.key.name == name), None)
-    key = given.key if given is not None else _keys().get(name)
+    # What is said of a peer is in the value of its key, whatever other keys are called.
+    of_peer = inner.rpartition(".")[2] in ("client", "server")
+    key = given.key if given is not None else None if of_peer else _keys().get(name)
     if key is None and place:
         owner, inner = _owner(dotted, cell)
         named = network or (owner if not inner and "." in owner else None)

@@ -82,7 +82,8 @@ def _json(value: Value) -> Any:
     if isinstance(value, int) and abs(value) > _LARGEST:
         return math.copysign(_LARGEST, value)
     if isinstance(value, Peer):
-        return {"name": value.name, "command": list(value.command), "ready": value.ready}
+        limit = {} if value.start_timeout_ns is None else {"start_timeout_ns": value.start_timeout_ns}
+        return {"name": value.name, "command": list(value.command), "ready": value.ready, **limit}
     if isinstance(value, Queue):
         return value.limits
     if isinstance(value, SeriesFile):

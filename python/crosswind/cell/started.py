@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from crosswind.catalog.endpoints import commands_of
+from crosswind.catalog.endpoints import commands_of, starting_ns
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.binary import BINARY, REINSTALL
 from crosswind.cell.guests import GuestRequest, GuestState, Template, read_ended
@@ -217,7 +217,9 @@ class InGuest(Program):
         self._guest = template.start(request, cpu=cpu)
         self.pid, self.output, self.errors = self._guest.pid, self._guest.output, self._guest.errors
         self._status: int | None = None
-        self._timeout_s = _timeout_s(cell)
+        starting_s = starting_ns(cell) / 1e9
+        self._timeout_s = max(_timeout_s(cell), starting_s)
+        self._stuck_s = max(STUCK_S, starting_s)
         self._last = self._moved_to = self._waited_to = GuestState(0, 0, "", 0)
         self._moved = self._waited = self._looked = time.monotonic()
         self._processor_s: float | None = None
@@ -287,7 +289,7 @@ class InGuest(Program):
             self._interrupt_computing(now, calls)
         self._leave_out_starvation(now)
         stood_s, worked_s = now - self._moved, now - self._waited
-        if stood_s < min(STUCK_S, self._timeout_s) and worked_s < self._timeout_s:
+        if stood_s < min(self._stuck_s, self._timeout_s) and worked_s < self._timeout_s:
             return None
         moved_ns, made = state.virtual_ns - self._waited_to.virtual_ns, state.calls - self._waited_to.calls
         moved = "stood still for" if moved_ns < 1_000_000 else f"moved by {moved_ns / 1e9:.3f} s in"

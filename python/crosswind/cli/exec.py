@@ -13,7 +13,8 @@ _EPILOG = """\b
   crosswind exec --delay 20ms --loss 2% -- ping -c 10 {address}
 
 \b
-In both commands {address} (and the name "server") is the server's host, {client} the client's, {port} a free port.
+In both commands {address} (and the name "server") is the server's host, {client} the client's, {port} a free port,
+{port:NAME} further ones; {cert}, {key} and {ca} are files of a certificate for both hosts.
 With --output, {output} is a directory whose files come back with the run.
 Standard input, output and errors are the command's own; the summary follows on standard error.
 
@@ -21,7 +22,7 @@ Standard input, output and errors are the command's own; the summary follows on 
 Exit status: the command's, or 128 and the number of the signal that ended it; and
   2    the command line or the path is wrong
   124  the command reached its timeout, or virtual time stood still for 30 s
-  125  the command could not start, because of the server or the machine
+  125  the command could not run, because of the server, a program beside it or the machine
   126  the command is not executable
   127  the command was not found
   130  interrupted

@@ -27,6 +27,10 @@ from crosswind.study.edits import FurtherTables
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
     "workload.port",
+    "workload.ready",
+    "workload.start_timeout",
+    "workload.env",
+    "workload.user",
     "workload.resolver",
     "workload.timeout",
 ]

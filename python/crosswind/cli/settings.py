@@ -3,6 +3,7 @@
 Names come from the key's last word (`path.loss` is `--loss`), with the exceptions below; texts from the format.
 """
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +24,9 @@ _NAMES = {"path.count": "link-count", "workload.rate": "message-rate"}
 
 _NOT_OPTIONS = {"workload.kind", "path.server"}
 """`crosswind run KIND` names the one, `--to` the other."""
+
+_REPEATED = {"workload.env"}
+"""Keys with several texts, each an option of its own."""
 
 FURTHER_OPTIONS = (
     click.option(
@@ -100,9 +104,10 @@ def options_of(keys: Iterable[str]) -> Callable[[F], F]:
 
     def with_options(function: F) -> F:
         for key in reversed(list(keys)):
-            metavar = key.rpartition(".")[2].upper().replace("-", "_")
+            metavar = "NAME=VALUE" if key in _REPEATED else key.rpartition(".")[2].upper().replace("-", "_")
             text = f"{SETTINGS[key].help} [{key}]"
-            click.option(option_name(key), key.replace(".", "__"), metavar=metavar, help=text)(function)
+            name, is_repeated = key.replace(".", "__"), key in _REPEATED
+            click.option(option_name(key), name, metavar=metavar, help=text, multiple=is_repeated)(function)
         return function
 
     return with_options
@@ -111,7 +116,8 @@ def options_of(keys: Iterable[str]) -> Callable[[F], F]:
 def chosen(values: Mapping[str, Any]) -> dict[str, str]:
     """The given settings by dotted key, as written."""
     values_by_key = {key: values.get(key.replace(".", "__")) for key in options()}
-    return {key: value for key, value in values_by_key.items() if value is not None}
+    given = {key: shlex.join(value) if key in _REPEATED and value else value for key, value in values_by_key.items()}
+    return {key: value for key, value in given.items() if value not in (None, ())}
 
 
 def picked(group: type[T], given: Mapping[str, Any]) -> T:

@@ -391,7 +391,8 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
 
     Args: workload: its kind.
     """
-    if not isinstance(value, str):
+    # What a program prints, and a command, may have commas.
+    if not isinstance(value, str) or key.endswith(".ready"):
         return copied(value)
     setting = SETTINGS.get(".".join(key.split(".")[2:]) if key.startswith("part.") else key)
     kind = None if setting is None else setting.type

@@ -14,12 +14,14 @@ from crosswind.text.units import Queue
 class Peer:
     """A program as a workload's client or server (docs/peers.md).
 
-    Attributes: name: as shown. command: with placeholders. ready: None under the peer protocol.
+    Attributes: name: as shown. command: with placeholders. ready: None under the peer protocol. start_timeout_ns: None
+        for the usual.
     """
 
     name: str
     command: tuple[str, ...]
     ready: str | None = None
+    start_timeout_ns: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from typing import Any
 from crosswind.errors import did_you_mean
 from crosswind.peers.registry import NATIVE, PEERS, peer_names
 from crosswind.study.levels import Peer
-from crosswind.text.units import UnitError, shown
+from crosswind.study.number_types import DURATION
+from crosswind.text.units import UnitError, parse_duration, shown
 
 PEER_EXAMPLE = '"chromium"'
-_KEYS = ("command", "ready", "name")
+_KEYS = ("command", "ready", "start_timeout", "name")
 _TABLE = '{ command = ["{python}", "client.py"] }'
 
 
@@ -33,6 +34,7 @@ def peer_schema(end: str) -> dict[str, Any]:
     }
     if end == "server":
         properties["ready"] = text
+    properties["start_timeout"] = DURATION.schema
     table = {"type": "object", "properties": properties, "required": ["command"], "additionalProperties": False}
     return {"anyOf": [{"enum": list(peer_names(end))}, table]}
 
@@ -59,10 +61,13 @@ def _own(end: str, table: dict[str, Any]) -> Peer:
     if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         raise UnitError(f"{shown(command)} is not the command of a {end}", hint=f"write {_TABLE}")
     if ready is not None and not isinstance(ready, str):
-        raise UnitError(f"{shown(ready)} is not a sign of readiness", hint='"port", or a text that it prints')
+        hint = '"tcp:{port}", "udp:{port}", "log:TEXT" or "run:COMMAND"'
+        raise UnitError(f"{shown(ready)} is not a sign of readiness", hint=hint)
+    limit = table.get("start_timeout")
+    limit_ns = None if limit is None else int(parse_duration(str(limit)))
     name = table.get("name", " ".join(command))
     if not isinstance(name, str) or name in peer_names():
         raise UnitError(
             f"{shown(name)} is not a name for a {end}", hint="any text that is not the name of a known peer"
         )
-    return Peer(name, tuple(command), ready)
+    return Peer(name, tuple(command), ready, limit_ns)

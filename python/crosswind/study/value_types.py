@@ -207,6 +207,8 @@ _BY_TYPE: Mapping[KeyType, Callable[[Key], ValueType]] = {
 _TEXTS = {
     "tcp_rmem": '"4096 131072 6291456"',
     "tcp_wmem": '"4096 131072 6291456"',
+    "ready": '"tcp:{port}"',
     "resolver": '"{address}"',
+    "user": '"postgres"',
 }
 """Keys with texts beyond a name, each with an example."""

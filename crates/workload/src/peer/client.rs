@@ -3,10 +3,11 @@
 use super::client_report::{ClientFollower, ClientReport, Expected, Notice};
 use super::config::Peer;
 use super::events::Violation;
-use super::programs::{Failure, PeerPrograms, START_LIMIT, Stopped};
+use super::programs::{Failure, PeerPrograms, Stopped};
 use super::server::ServerPeer;
 use super::times::Times;
 use crate::context::Context;
+use crate::programs::readiness::seconds;
 use crate::programs::{Role, Running};
 use crate::warning::Warning;
 use crosswind_host::Traffic;
@@ -58,11 +59,11 @@ pub fn run(
     if task.keeps_connections {
         context.testbed.traffic().keep_first();
     }
-    let mut running = programs.start(Role::Client, peer)?;
+    let mut running = programs.start(Role::Client, peer, None)?;
     running.input = None;
     programs.all().end_with_flow(running.id)?;
     let (mut is_ready, mut is_finished) = (false, false);
-    let mut deadline = std::time::Instant::now() + START_LIMIT;
+    let mut deadline = std::time::Instant::now() + peer.start_timeout();
     let mut buffer = vec![0; CHUNK];
     'following: while !is_finished && !context.is_over_for(GRACE) {
         let left = deadline.saturating_duration_since(std::time::Instant::now());
@@ -70,7 +71,7 @@ pub fn run(
             if context.is_over() {
                 break;
             }
-            return Err(late(is_ready, task.limit));
+            return Err(if is_ready { late(task.limit) } else { never_ready(peer.start_timeout()) });
         }
         let heard = programs.all().hear(&mut running, &mut buffer, left.min(LOOK_INTERVAL))?;
         match heard {
@@ -136,13 +137,12 @@ fn ended_early(programs: &mut PeerPrograms<'_>, running: &Running) -> Result<Sto
     Ok(Failure::new(Role::Client, what).into())
 }
 
-fn late(is_ready: bool, limit: Duration) -> Stopped {
-    let what = if is_ready {
-        format!("did not finish within {:.0} s", limit.as_secs_f64())
-    } else {
-        format!("did not print \"ready\" within {} s", START_LIMIT.as_secs())
-    };
-    Failure::new(Role::Client, what).into()
+fn late(limit: Duration) -> Stopped {
+    Failure::new(Role::Client, format!("did not finish within {:.0} s", limit.as_secs_f64())).into()
+}
+
+fn never_ready(limit: Duration) -> Stopped {
+    Failure::new(Role::Client, format!("did not print \"ready\" within {}", seconds(limit))).into()
 }
 
 #[allow(clippy::needless_pass_by_value)] // for `map_err`

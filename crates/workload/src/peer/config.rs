@@ -1,11 +1,11 @@
 //! Programs in place of a workload's own client and server: a cell's settings.
 
+use crate::programs::readiness::{FORMS, LONGEST_START_TIMEOUT_NS, Readiness, START_TIMEOUT_NS};
+use crate::workload::number;
 use crosswind_settings::SettingError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// The value of `ready` for a server that is ready as soon as it listens on its port.
-const PORT: &str = "port";
+use std::time::Duration;
 
 /// A program that takes the place of a workload's own client or server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,20 +15,18 @@ pub struct Peer {
     pub name: String,
     /// The program and its arguments; {address} and {port} stand for the server's.
     pub command: Vec<String>,
-    /// Of a server that does not follow the peer protocol: `port`, or a text that a line of its output contains.
+    /// Of a server that does not follow the peer protocol: `tcp:PORT`, `udp:PORT`, `log:TEXT` (a line of its output contains it) or
+    /// `run:COMMAND` (which ends with exit status 0 on its host).
     #[serde(default)]
     pub ready: Option<String>,
+    /// How long it may take until it is ready.
+    #[serde(default = "number::<START_TIMEOUT_NS>", skip_serializing_if = "is_usual")]
+    pub start_timeout_ns: u64,
 }
 
-/// When a server is ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readiness<'a> {
-    /// It prints `listening`, as the protocol says.
-    Protocol,
-    /// Its port is open.
-    Port,
-    /// A line in its output has this text.
-    Text(&'a str),
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+const fn is_usual(start_timeout_ns: &u64) -> bool {
+    *start_timeout_ns == START_TIMEOUT_NS
 }
 
 /// The peers of a workload. Where there is none, the end is Crosswind's own.
@@ -46,13 +44,14 @@ pub struct Peers {
 }
 
 impl Peer {
-    /// When it is ready, as a server.
-    pub fn readiness(&self) -> Readiness<'_> {
-        match self.ready.as_deref() {
-            None => Readiness::Protocol,
-            Some(PORT) => Readiness::Port,
-            Some(text) => Readiness::Text(text),
-        }
+    /// When it is ready, as a server; none for one that says `listening`, as the protocol has it.
+    pub fn readiness(&self) -> Option<Readiness> {
+        self.ready.as_deref().and_then(|text| Readiness::parse(text).ok())
+    }
+
+    /// How long it may take.
+    pub const fn start_timeout(&self) -> Duration {
+        Duration::from_nanos(self.start_timeout_ns)
     }
 
     fn check(&self) -> Result<(), SettingError> {
@@ -71,9 +70,17 @@ impl Peer {
             let hint = "an argument is a text without the character 0";
             return Err(SettingError::new("command", "has an argument that no program can be given", hint));
         }
-        if self.ready.as_deref() == Some("") {
-            let hint = "\"port\", or a text that the server prints when it is ready";
-            return Err(SettingError::new("ready", "is an empty text", hint));
+        match self.ready.as_deref().map(Readiness::parse) {
+            Some(Err(problem)) => return Err(SettingError::new("ready", problem, FORMS)),
+            Some(Ok(Readiness::Exit)) => {
+                let hint = "a server that has ended serves nobody: tcp:{port}, udp:{port}, log:TEXT or run:COMMAND";
+                return Err(SettingError::new("ready", "is exit, and its exchanges come afterwards", hint));
+            }
+            _ => {}
+        }
+        if !(1..=LONGEST_START_TIMEOUT_NS).contains(&self.start_timeout_ns) {
+            let problem = format!("{} is not between 1 and {LONGEST_START_TIMEOUT_NS}", self.start_timeout_ns);
+            return Err(SettingError::new("start_timeout_ns", problem, "an hour at most"));
         }
         Ok(())
     }
@@ -126,9 +133,16 @@ mod tests {
                 json!({"server": {"name": "x", "command": ["a\0"]}}),
                 "server.command has an argument that no program can be given",
             ),
-            (json!({"server": {"name": "x", "command": ["a"], "ready": ""}}), "server.ready is an empty text"),
             (
-                json!({"client": {"name": "x", "command": ["a"], "ready": "port"}}),
+                json!({"server": {"name": "x", "command": ["a"], "ready": "port"}}),
+                "server.ready \"port\" is no sign of readiness",
+            ),
+            (
+                json!({"server": {"name": "x", "command": ["a"], "ready": "exit"}}),
+                "server.ready is exit, and its exchanges come afterwards",
+            ),
+            (
+                json!({"client": {"name": "x", "command": ["a"], "ready": "tcp:7"}}),
                 "client.ready is set, and only a server can be ready so",
             ),
             (
@@ -138,7 +152,7 @@ mod tests {
             (json!({"client": {"name": "x"}}), "client is wrong: missing field `command`"),
             (
                 json!({"client": {"name": "x", "command": ["a"], "redy": 1}}),
-                "client is wrong: unknown field `redy`, expected one of `name`, `command`, `ready`",
+                "client is wrong: unknown field `redy`, expected one of `name`, `command`, `ready`, `start_timeout_ns`",
             ),
         ];
         for (peers, message) in cases {
@@ -147,11 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_ready_by_the_protocol_by_its_port_or_by_a_text() {
-        let ready =
-            |ready: Option<&str>| Peer { name: "x".into(), command: vec!["a".into()], ready: ready.map(str::to_owned) };
-        assert_eq!(ready(None).readiness(), Readiness::Protocol);
-        assert_eq!(ready(Some("port")).readiness(), Readiness::Port);
-        assert_eq!(ready(Some("serving")).readiness(), Readiness::Text("serving"));
+    fn a_server_is_ready_by_the_protocol_or_by_a_sign() {
+        let ready = |ready: Option<&str>| {
+            let peer = json!({"name": "x", "command": ["a"], "ready": ready});
+            serde_json::from_value::<Peer>(peer).unwrap().readiness()
+        };
+        assert_eq!(ready(None), None);
+        assert_eq!(ready(Some("tcp:{port}")), Some(Readiness::Tcp("{port}".into())));
+        assert_eq!(ready(Some("log:serving")), Some(Readiness::Log("serving".into())));
     }
 }

@@ -5,16 +5,15 @@ use super::job::Job;
 use crate::context::Context;
 use crate::error::{Fault, WorkloadError};
 use crate::programs::returned_files::{OUTPUT_WORD, clean_directory, is_asked_for, nowhere_to_return_to};
-use crate::programs::{CellPrograms, Role, Running};
+use crate::programs::{CellPrograms, LogSearch, Role, Running, Surroundings};
 use crate::warning::Warning;
 use crosswind_host::HostError;
 use crosswind_host::program::{Streams, end_in_words};
 use std::io::Write;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a peer may take to start.
-pub const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long a server may take to end after its input has ended, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -71,7 +70,7 @@ pub struct PeerPrograms<'a> {
 impl<'a> PeerPrograms<'a> {
     /// None yet.
     pub fn new(context: &'a Context<'a>) -> Result<Self, WorkloadError> {
-        Ok(Self { context, programs: CellPrograms::new(context, None)? })
+        Ok(Self { context, programs: CellPrograms::new(context, Surroundings::default())? })
     }
 
     /// All of them, as programs.
@@ -79,19 +78,22 @@ impl<'a> PeerPrograms<'a> {
         &mut self.programs
     }
 
-    /// Starts a peer with its job.
-    pub fn start(&mut self, role: Role, peer: &Peer) -> Result<Running, Stopped> {
+    /// A text with the server's address and port.
+    pub fn filled_in(&self, text: &str) -> String {
+        let server = self.context.server_address();
+        text.replace("{address}", &server.ip().to_string()).replace("{port}", &server.port().to_string())
+    }
+
+    /// Starts a peer with its job. `search`: in its output.
+    pub fn start(&mut self, role: Role, peer: &Peer, search: Option<&Arc<LogSearch>>) -> Result<Running, Stopped> {
         let context = self.context;
         let directory = self.programs.file(role, "").map(|path| make_directory(&path).map(|()| path)).transpose()?;
         let server = context.server_address();
-        let (address, port) = (server.ip().to_string(), server.port().to_string());
         if directory.is_none() && is_asked_for(&peer.command) {
             return Err(nowhere_to_return_to().into());
         }
         let output = directory.as_ref().map_or_else(String::new, |path| path.display().to_string());
-        let filled_in = |argument: &String| {
-            argument.replace("{address}", &address).replace("{port}", &port).replace(OUTPUT_WORD, &output)
-        };
+        let filled_in = |argument: &String| self.filled_in(argument).replace(OUTPUT_WORD, &output);
         let command: Vec<String> = peer.command.iter().map(filled_in).collect();
         let piped = Streams {
             input: Stdio::piped(),
@@ -100,7 +102,7 @@ impl<'a> PeerPrograms<'a> {
             foreground: false,
             largest_file: None,
         };
-        let mut running = self.programs.start(role, &command, piped)?;
+        let mut running = self.programs.start(role, &command, piped, search)?;
         let security = context.settings.security.as_deref();
         let workload = &context.workload;
         let job = Job::new(role, server, workload, security, context.virtual_time, directory.as_deref());

@@ -1,22 +1,20 @@
 //! A peer as server: started, awaited until it is ready, and watched until it is ended.
 
-use super::config::{Peer, Readiness};
+use super::config::Peer;
 use super::events::Violation;
-use super::programs::{Failure, PeerPrograms, START_LIMIT, Stopped};
+use super::programs::{Failure, PeerPrograms, Stopped};
 use super::server_report::ServerFollower;
-use crate::context::Context;
-use crate::programs::{Role, Running};
+use crate::programs::readiness::{Readiness, seconds};
+use crate::programs::{Role, Running, Sign, Waited};
 use crate::warning::Warning;
 use crosswind_host::HostError;
 use crosswind_host::program::Heard;
-use crosswind_transport::Carrier;
 use std::io::Read;
 use std::process::ChildStdout;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The polling interval for a server outside the protocol: ready, or ended?
+/// How long a server may take to end once it has closed its output.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 const CHUNK: usize = 16 * 1024;
 
@@ -37,24 +35,17 @@ struct Said {
 
 impl ServerPeer {
     /// Starts it, and returns when it is ready.
-    pub fn start(
-        programs: &mut PeerPrograms<'_>,
-        context: &Context<'_>,
-        peer: &Peer,
-        carrier: Carrier,
-    ) -> Result<Self, Stopped> {
-        let running = programs.start(Role::Server, peer)?;
+    pub fn start(programs: &mut PeerPrograms<'_>, peer: &Peer) -> Result<Self, Stopped> {
+        let filled_in = |ready: Readiness| ready.filled_in(|text| programs.filled_in(text));
+        let mut sign = peer.readiness().map(|ready| Sign::new(Role::Server, filled_in(ready)));
+        let search = sign.as_ref().and_then(|sign| sign.log().cloned());
+        let running = programs.start(Role::Server, peer, search.as_ref())?;
         let mut server = Self { running, said: Arc::default(), implementation: None };
-        match peer.readiness() {
-            Readiness::Protocol => server.wait_for_event(programs)?,
-            Readiness::Port => {
-                programs.all().keep_output(&mut server.running, "")?;
-                server.wait_for_port(programs, context, carrier)?;
-            }
-            Readiness::Text(text) => {
-                let found = programs.all().keep_output(&mut server.running, text)?;
-                server.wait_for_text(programs, &found, text)?;
-            }
+        if let Some(sign) = &mut sign {
+            programs.all().keep_output(&mut server.running, search.as_ref())?;
+            server.wait_for_sign(programs, sign, peer.start_timeout())?;
+        } else {
+            server.wait_for_event(programs, peer.start_timeout())?;
         }
         Ok(server)
     }
@@ -77,9 +68,9 @@ impl ServerPeer {
         Ok(self.said.lock().unwrap_or_else(PoisonError::into_inner).follower.warnings().to_vec())
     }
 
-    fn wait_for_event(&mut self, programs: &mut PeerPrograms<'_>) -> Result<(), Stopped> {
+    fn wait_for_event(&mut self, programs: &mut PeerPrograms<'_>, limit: Duration) -> Result<(), Stopped> {
         let mut follower = ServerFollower::default();
-        let deadline = Instant::now() + START_LIMIT;
+        let deadline = Instant::now() + limit;
         let mut buffer = vec![0; CHUNK];
         while follower.implementation().is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -96,7 +87,9 @@ impl ServerPeer {
                     programs.check_running(&self.running)?;
                     return Err(failure("has closed its standard output before it printed \"listening\""));
                 }
-                Heard::Nothing => return Err(late("print \"listening\"")),
+                Heard::Nothing => {
+                    return Err(failure(&format!("did not print \"listening\" within {}", seconds(limit))));
+                }
             }
         }
         self.implementation = follower.implementation().map(str::to_owned);
@@ -108,38 +101,16 @@ impl ServerPeer {
         Ok(())
     }
 
-    fn wait_for_port(
-        &self,
-        programs: &mut PeerPrograms<'_>,
-        context: &Context<'_>,
-        carrier: Carrier,
-    ) -> Result<(), Stopped> {
-        let port = context.server_address().port();
-        let deadline = Instant::now() + START_LIMIT;
-        while !programs.all().is_listening(&[carrier], port)? {
-            if Instant::now() >= deadline {
-                return Err(late(&format!("listen on port {port}")));
+    fn wait_for_sign(&self, programs: &mut PeerPrograms<'_>, sign: &mut Sign, limit: Duration) -> Result<(), Stopped> {
+        match programs.all().wait_until_ready(self.running.id, sign, limit)? {
+            Waited::Ready | Waited::Over => programs.check_running(&self.running),
+            Waited::Ended(_) => {
+                programs.check_running(&self.running)?;
+                Err(failure("has ended before it was ready"))
             }
-            programs.wait(&self.running, LOOK_INTERVAL)?;
-            programs.check_running(&self.running)?;
-        }
-        Ok(())
-    }
-
-    fn wait_for_text(&self, programs: &mut PeerPrograms<'_>, found: &Receiver<()>, text: &str) -> Result<(), Stopped> {
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
-            match found.recv_timeout(LOOK_INTERVAL) {
-                Ok(()) => return Ok(()),
-                Err(RecvTimeoutError::Timeout) => programs.check_running(&self.running)?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    programs.wait(&self.running, LOOK_INTERVAL)?;
-                    programs.check_running(&self.running)?;
-                    return Err(failure(&format!("has closed its output without a line with \"{text}\"")));
-                }
-            }
-            if Instant::now() >= deadline {
-                return Err(late(&format!("print a line with \"{text}\"")));
+            Waited::Late => {
+                let (missing, limit) = (sign.readiness().missing(), seconds(limit));
+                Err(failure(&format!("was not ready within {limit} ({}): {missing}", sign.readiness())))
             }
         }
     }
@@ -168,10 +139,6 @@ fn check_said(said: &Said) -> Result<(), Stopped> {
 
 fn failure(what: &str) -> Stopped {
     Failure::new(Role::Server, what).into()
-}
-
-fn late(what: &str) -> Stopped {
-    failure(&format!("did not {what} within {} s", START_LIMIT.as_secs()))
 }
 
 fn no_thread(error: std::io::Error) -> HostError {

@@ -57,7 +57,7 @@ fn measure<W: ClientServer>(
     let mut times = Times::new(context);
     let (mut measured, client, is_verified, server) = std::thread::scope(|scope| -> Result<_, Stopped> {
         let other = if let Some(peer) = &context.peers.server {
-            Some(ServerPeer::start(programs, context, peer, needs.transport.features().carrier)?)
+            Some(ServerPeer::start(programs, peer)?)
         } else {
             own_server.start(scope, workload.clients())?;
             None

@@ -2,11 +2,13 @@
 
 use super::kept_output::{FIRST_BYTES, LAST_BYTES, create, put_back, replace_end};
 use super::output_tail::{TAIL_BYTES, words_of};
+use super::readiness::LineSearch;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 const CHUNK: usize = 64 * 1024;
@@ -14,6 +16,30 @@ const CHUNK: usize = 64 * 1024;
 /// A program's stream, read to its end by a separate thread.
 #[derive(Debug)]
 pub struct Log(JoinHandle<Written>);
+
+/// A text to be found in a line of a program's output, on any stream.
+#[derive(Debug)]
+pub struct LogSearch {
+    text: Vec<u8>,
+    found: AtomicBool,
+}
+
+impl LogSearch {
+    /// Not found yet.
+    pub fn new(text: &str) -> Self {
+        Self { text: text.into(), found: AtomicBool::new(false) }
+    }
+
+    /// What is searched.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether a line had it.
+    pub fn is_found(&self) -> bool {
+        self.found.load(Ordering::Acquire)
+    }
+}
 
 /// A program's output on a stream.
 #[derive(Debug, Default)]
@@ -25,24 +51,17 @@ pub struct Written {
 }
 
 impl Log {
-    /// Reads `stream` into the file at `path`, if there is one, and says when a line has `text` in it.
+    /// Reads `stream` into the file at `path`, if there is one, and searches it.
     pub fn start(
         stream: impl Read + Send + 'static,
         path: Option<PathBuf>,
-        text: String,
-    ) -> std::io::Result<(Self, Receiver<()>)> {
+        search: Option<Arc<LogSearch>>,
+    ) -> std::io::Result<Self> {
         let file = path.as_deref().map(create).transpose()?;
-        let (found, watched) = channel();
-        let reading = Reading {
-            path,
-            file,
-            tail: Vec::new(),
-            last: VecDeque::new(),
-            written: 0,
-            text: TextSearch { text, line: Vec::new(), found },
-        };
+        let search = search.map(|search| (search, LineSearch::default()));
+        let reading = Reading { path, file, tail: Vec::new(), last: VecDeque::new(), written: 0, search };
         let reader = std::thread::Builder::new().name("log".into()).spawn(move || reading.run(stream))?;
-        Ok((Self(reader), watched))
+        Ok(Self(reader))
     }
 
     /// The output, once all its writers have ended.
@@ -59,7 +78,7 @@ struct Reading {
     /// The end of the bytes after the first ones.
     last: VecDeque<u8>,
     written: u64,
-    text: TextSearch,
+    search: Option<(Arc<LogSearch>, LineSearch)>,
 }
 
 impl Reading {
@@ -81,7 +100,12 @@ impl Reading {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        self.text.take(bytes);
+        if let Some((search, lines)) = &mut self.search
+            && lines.finds(&search.text, bytes)
+        {
+            search.found.store(true, Ordering::Release);
+            self.search = None;
+        }
         self.tail.extend_from_slice(bytes);
         self.tail.drain(..self.tail.len().saturating_sub(TAIL_BYTES as usize));
         if let Some(file) = &mut self.file {
@@ -96,58 +120,11 @@ impl Reading {
     }
 }
 
-/// Searches a line of output for a text, however it is cut.
-struct TextSearch {
-    /// Empty once it was found.
-    text: String,
-    /// The unfinished line, as far as it may contain the text.
-    line: Vec<u8>,
-    found: Sender<()>,
-}
-
-impl TextSearch {
-    fn take(&mut self, bytes: &[u8]) {
-        if self.text.is_empty() {
-            return;
-        }
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(piece);
-            if self.line.windows(self.text.len()).any(|part| part == self.text.as_bytes()) {
-                // Nobody waits any more once it was found.
-                let _ = self.found.send(());
-                self.text.clear();
-                return;
-            }
-            let kept = if piece.ends_with(b"\n") { 0 } else { self.text.len() - 1 };
-            let too_much = self.line.len().saturating_sub(kept);
-            self.line.drain(..too_much);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::kept_output::gap;
     use super::*;
     use std::io::Cursor;
-    use std::time::Duration;
-
-    #[test]
-    fn a_text_is_found_however_the_output_is_cut() {
-        /// Gives one byte a call.
-        struct Slowly(Cursor<&'static [u8]>);
-        impl Read for Slowly {
-            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-                self.0.read(&mut buffer[..1])
-            }
-        }
-        let watch = |output: &'static [u8]| {
-            let (log, found) = Log::start(Slowly(Cursor::new(output)), None, "now ready".into()).unwrap();
-            (found.recv_timeout(Duration::from_mins(1)).is_ok(), log.end().words)
-        };
-        assert_eq!(watch(b"starting\nit is now ready.\n"), (true, "starting | it is now ready.".into()));
-        assert_eq!(watch(b"it is now \nready\n"), (false, "it is now | ready".into()));
-    }
 
     #[test]
     fn a_file_has_the_beginning_and_the_end_of_what_is_too_long() {
@@ -156,7 +133,7 @@ mod tests {
             let pieces = [(b'a', FIRST_BYTES as usize), (b'm', middle), (b'z', LAST_BYTES as usize - 9)];
             let all = pieces.map(|(byte, count)| vec![byte; count]).concat();
             let output = Cursor::new(all).chain(Cursor::new(b"\nthe end\n"));
-            let (log, _) = Log::start(output, Some(path.clone()), String::new()).unwrap();
+            let log = Log::start(output, Some(path.clone()), None).unwrap();
             let Written { words, left_out } = log.end();
             assert!(words.ends_with("the end"));
             (left_out, std::fs::read(&path).unwrap())
@@ -173,6 +150,6 @@ mod tests {
     #[test]
     fn without_a_file_nothing_is_left_out() {
         let long = std::io::repeat(b'x').take(FIRST_BYTES + LAST_BYTES + 1);
-        assert_eq!(Log::start(long, None, String::new()).unwrap().0.end().left_out, 0);
+        assert_eq!(Log::start(long, None, None).unwrap().end().left_out, 0);
     }
 }

@@ -2,30 +2,38 @@
 //! started, whatever happens. The workload `program` and the peer protocol use them.
 //!
 //! - `log`, `kept_output`, `output_tail`: their output, as far as kept, and its tail in messages.
-//! - `listening`: whether a server is ready. `returned_files`: the files that come back with the cell.
+//! - `readiness`, `listening`, `ready`: whether a program is ready.
+//! - `placeholders`: what stands for addresses, ports and files. `returned_files`: the files that come back with the
+//!   cell.
 
 pub mod kept_output;
 mod listening;
 mod log;
 pub mod output_tail;
+pub mod placeholders;
+pub mod readiness;
+mod ready;
 pub mod returned_files;
 
 use crate::WorkloadError;
 use crate::context::Context;
 use crate::warning::Warning;
-use crosswind_host::program::{Heard, Names, ProgramId, Programs, Streams, end_in_words, wrote_too_much};
-use crosswind_host::{HostError, ProgramTimes};
+use crosswind_host::program::{Heard, Launch, Names, ProgramId, Programs, Streams, end_in_words, wrote_too_much};
+use crosswind_host::{HostError, ProgramTimes, User};
 use crosswind_transport::Carrier;
 use crosswind_units::named;
 use listening::is_open;
 use log::Log;
+pub use log::LogSearch;
 use output_tail::output_tail;
+pub use ready::{Sign, Waited};
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
-use std::sync::mpsc::Receiver;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A file's size limit in virtual time, where endless output takes no time at all.
@@ -50,9 +58,22 @@ pub struct Running {
     pub output: Option<ChildStdout>,
 }
 
+/// What programs of a cell find, beside the hosts.
+#[derive(Default)]
+pub struct Surroundings {
+    /// The hosts' names; none for programs that follow the peer protocol.
+    pub names: Option<Names>,
+    /// Variables beside this process's.
+    pub environment: Vec<(String, String)>,
+    /// As whom they run.
+    pub user: Option<User>,
+}
+
 /// The programs of a cell.
 pub struct CellPrograms<'a> {
     context: &'a Context<'a>,
+    environment: Vec<(String, String)>,
+    user: Option<User>,
     /// None once they were ended.
     programs: Option<Programs>,
     kept: Vec<Kept>,
@@ -75,10 +96,11 @@ enum Writer {
 }
 
 impl<'a> CellPrograms<'a> {
-    /// None yet. They find the hosts by `names`.
-    pub fn new(context: &'a Context<'a>, names: Option<Names>) -> Result<Self, WorkloadError> {
+    /// None yet.
+    pub fn new(context: &'a Context<'a>, surroundings: Surroundings) -> Result<Self, WorkloadError> {
+        let Surroundings { names, environment, user } = surroundings;
         let programs = names.map_or_else(Programs::new, Programs::with_names)?;
-        Ok(Self { context, programs: Some(programs), kept: Vec::new() })
+        Ok(Self { context, environment, user, programs: Some(programs), kept: Vec::new() })
     }
 
     /// The running programs.
@@ -86,38 +108,71 @@ impl<'a> CellPrograms<'a> {
         self.programs.as_mut().ok_or_else(|| HostError::unsupported("cannot use a program", "all have been ended"))
     }
 
-    /// Starts the program of one end. Errors written to a pipe are kept.
-    pub fn start(&mut self, role: Role, arguments: &[String], streams: Streams) -> Result<Running, WorkloadError> {
+    /// Starts the program of one end. Errors written to a pipe are kept, and searched.
+    pub fn start(
+        &mut self,
+        role: Role,
+        arguments: &[String],
+        streams: Streams,
+        search: Option<&Arc<LogSearch>>,
+    ) -> Result<Running, WorkloadError> {
+        let keys = self.context.keys_for_program(self.user.as_ref())?;
+        let id = self.launch(role, arguments, streams, keys)?;
+        let (input, output, errors) = self.running()?.pipes(id);
+        if let Some(errors) = errors {
+            self.keep(role, "err", errors, search)?;
+        }
+        Ok(Running { id, role, input, output })
+    }
+
+    fn launch(
+        &mut self,
+        role: Role,
+        arguments: &[String],
+        streams: Streams,
+        keys: Vec<(String, OsString)>,
+    ) -> Result<ProgramId, HostError> {
         let (hosts, cpus) = (self.context.hosts, &self.context.testbed.cpus);
         let (namespace, cpus) = match role {
             Role::Client => (&hosts.client, cpus.client()),
             Role::Server => (&hosts.server, cpus.server()),
         };
-        let environment = self.context.environment()?;
-        let id = self.running()?.start(namespace, cpus, arguments, environment, streams)?;
-        let (input, output, errors) = self.running()?.pipes(id);
-        if let Some(errors) = errors {
-            self.keep(role, "err", errors, "")?;
-        }
-        Ok(Running { id, role, input, output })
+        let own = self.environment.iter().map(|(name, value)| (name.clone(), value.into()));
+        // What the user says of a variable counts.
+        let of_user = self.user.iter().flat_map(User::environment);
+        let environment = of_user.chain(keys).chain(own).collect();
+        let user = self.user.clone();
+        let launch = Launch { namespace, cpus, arguments, environment, user: user.as_ref() };
+        self.running()?.start(launch, streams)
     }
 
-    /// Likewise, with all its output in the cell's files, or a client with the caller's streams.
-    pub fn start_alone(&mut self, role: Role, arguments: &[String]) -> Result<ProgramId, WorkloadError> {
+    /// Likewise, with all its output in the cell's files, or a client with the caller's streams. `sign`: of its
+    /// readiness, which may be in its output.
+    pub fn start_alone(
+        &mut self,
+        role: Role,
+        arguments: &[String],
+        mut sign: Option<&mut Sign>,
+    ) -> Result<ProgramId, WorkloadError> {
         let context = self.context;
+        let search = sign.as_ref().and_then(|sign| sign.log().cloned());
         let is_client = role == Role::Client;
         if let Some(given) = context.client_streams.filter(|_| is_client) {
-            return Ok(self.start(role, arguments, given.open()?)?.id);
+            return Ok(self.start(role, arguments, given.open()?, None)?.id);
         }
         let whole = is_client && context.client_whole;
         let mut files = Vec::new();
         let mut stream = |kind: &str| match self.file(role, &format!(".{kind}")) {
+            None if search.is_some() => Ok(Stdio::piped()),
             None => Ok(Stdio::null()),
             Some(_) if !context.virtual_time && !whole => Ok(Stdio::piped()),
             Some(path) => {
                 let failed = |cause| HostError::new(format!("cannot write {}", path.display()), cause);
                 let file = kept_output::create(&path).map_err(failed)?;
                 let own = file.try_clone().map_err(failed)?;
+                if let Some(sign) = &mut sign {
+                    sign.search_in(&path);
+                }
                 files.push(Kept { role, path: Some(path), writer: Writer::Program { file, whole } });
                 Ok::<_, HostError>(own.into())
             }
@@ -129,20 +184,20 @@ impl<'a> CellPrograms<'a> {
             foreground: false,
             largest_file: context.virtual_time.then_some(LARGEST_FILE),
         };
-        let mut running = self.start(role, arguments, streams)?;
+        let mut running = self.start(role, arguments, streams, search.as_ref())?;
         if running.output.is_some() {
-            self.keep_output(&mut running, "")?;
+            self.keep_output(&mut running, search.as_ref())?;
         }
         self.kept.extend(files);
         Ok(running.id)
     }
 
-    /// Keeps a program's output, and tells when a line of it contains `text`.
-    pub fn keep_output(&mut self, running: &mut Running, text: &str) -> Result<Receiver<()>, WorkloadError> {
+    /// Keeps a program's output, and searches it.
+    pub fn keep_output(&mut self, running: &mut Running, search: Option<&Arc<LogSearch>>) -> Result<(), WorkloadError> {
         let Some(output) = running.output.take() else {
             return Err(HostError::unsupported("cannot read what a program writes", "its output is gone").into());
         };
-        self.keep(running.role, "out", output, text)
+        self.keep(running.role, "out", output, search)
     }
 
     fn keep(
@@ -150,13 +205,13 @@ impl<'a> CellPrograms<'a> {
         role: Role,
         kind: &str,
         stream: impl Read + Send + 'static,
-        text: &str,
-    ) -> Result<Receiver<()>, WorkloadError> {
+        search: Option<&Arc<LogSearch>>,
+    ) -> Result<(), WorkloadError> {
         let path = self.file(role, &format!(".{kind}"));
         let failed = |error| HostError::new("cannot keep what a program writes", error);
-        let (log, found) = Log::start(stream, path.clone(), text.to_owned()).map_err(failed)?;
+        let log = Log::start(stream, path.clone(), search.cloned()).map_err(failed)?;
         self.kept.push(Kept { role, path, writer: Writer::Log(log) });
-        Ok(found)
+        Ok(())
     }
 
     /// For a flow beside another workload: asks a client to end with its flow.
@@ -175,9 +230,11 @@ impl<'a> CellPrograms<'a> {
         }
     }
 
-    /// Whether somebody waits for clients at the server's host.
-    pub fn is_listening(&self, carriers: &[Carrier], port: u16) -> Result<bool, HostError> {
-        self.context.hosts.server.run(|| Ok(is_open(carriers, port)))
+    /// Whether somebody waits for clients at one end's host.
+    fn is_listening(&self, role: Role, carriers: &[Carrier], port: u16) -> Result<bool, HostError> {
+        let hosts = self.context.hosts;
+        let namespace = if role == Role::Client { &hosts.client } else { &hosts.server };
+        namespace.run(|| Ok(is_open(carriers, port)))
     }
 
     /// Begins to count how long their threads run and wait; none where nothing can be seen of them.

@@ -7,8 +7,8 @@
 use crate::WorkloadError;
 use crate::context::Context;
 use crate::warning::Warning;
-use crosswind_host::HostError;
 use crosswind_host::guest;
+use crosswind_host::{HostError, User};
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -34,6 +34,7 @@ impl ReturnedFiles {
     pub fn new<'a>(
         context: &Context<'_>,
         arguments: impl IntoIterator<Item = &'a String>,
+        user: Option<&User>,
     ) -> Result<Self, WorkloadError> {
         if !is_asked_for(arguments) {
             return Ok(Self { places: None });
@@ -43,6 +44,9 @@ impl ReturnedFiles {
         };
         let kept = directory.join(NAME);
         make_directory(&kept).map_err(|e| HostError::new(format!("cannot make {}", kept.display()), e))?;
+        if let Some(user) = user.filter(|_| !context.virtual_time) {
+            user.take(&kept).map_err(|e| HostError::new(format!("cannot give away {}", kept.display()), e))?;
+        }
         let written = if context.virtual_time { PathBuf::from(guest::OUTPUT) } else { absolute(&kept) };
         Ok(Self { places: Some((written, kept)) })
     }

@@ -1,0 +1,111 @@
+//! What stands for addresses, ports and files in the texts of a user's programs.
+
+use super::returned_files::{OUTPUT_WORD, ReturnedFiles};
+use crate::WorkloadError;
+use crate::context::Context;
+use crosswind_host::{HostError, PrivateFiles, User};
+use crosswind_transport::authority;
+
+/// Where named ports begin, if there is no other port: after the one that `{port}` stands for by default.
+const PORT: u16 = 8000;
+const NAMED_PORT: &str = "{port:";
+/// The files of a certificate, its key, and the authority behind it.
+const SECURITY_FILES: [&str; 3] = ["{cert}", "{key}", "{ca}"];
+
+/// Every placeholder of a cell's programs, with its meaning.
+pub struct Placeholders {
+    words: Vec<(String, String)>,
+    returned: ReturnedFiles,
+    /// They go with it.
+    _files: Option<PrivateFiles>,
+}
+
+impl Placeholders {
+    /// Those of some texts. `port`: the server's. `user`: as whom the programs run.
+    pub fn new(
+        context: &Context<'_>,
+        texts: &[&String],
+        port: Option<u16>,
+        user: Option<&User>,
+    ) -> Result<Self, WorkloadError> {
+        let returned = ReturnedFiles::new(context, texts.iter().copied(), user)?;
+        let hosts = context.hosts;
+        let (server, client) = (hosts.server_address.to_string(), hosts.client_address.to_string());
+        let mut words: Vec<(String, String)> =
+            [("{server}", &server), ("{address}", &server), ("{client}", &client), (OUTPUT_WORD, &returned.place())]
+                .map(|(word, meaning)| (word.to_owned(), meaning.clone()))
+                .into();
+        words.extend(port.map(|port| ("{port}".to_owned(), port.to_string())));
+        let first = port.unwrap_or(PORT);
+        for (name, offset) in named_ports(texts).into_iter().zip(1_u16..) {
+            let Some(own) = first.checked_add(offset) else {
+                let cause = format!("the ports after {first} do not suffice");
+                return Err(HostError::unsupported(format!("cannot fill in {name}"), cause)
+                    .hint("take a lower port")
+                    .into());
+            };
+            words.push((name, own.to_string()));
+        }
+        let wants_files = texts.iter().any(|text| SECURITY_FILES.iter().any(|word| text.contains(word)));
+        let files = if wants_files { Some(security_files(context, user, &mut words)?) } else { None };
+        Ok(Self { words, returned, _files: files })
+    }
+
+    /// A text with their meanings.
+    pub fn fill_in(&self, text: &str) -> String {
+        self.words.iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning))
+    }
+
+    /// The files that come back.
+    pub fn into_returned(self) -> ReturnedFiles {
+        self.returned
+    }
+}
+
+/// The placeholders of named ports, in the order in which texts have them.
+pub fn named_ports(texts: &[&String]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for text in texts {
+        for piece in text.split(NAMED_PORT).skip(1) {
+            let Some((name, _)) = piece.split_once('}') else { continue };
+            let word = format!("{NAMED_PORT}{name}}}");
+            let is_name = !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || "-_".contains(it));
+            if is_name && !found.contains(&word) {
+                found.push(word);
+            }
+        }
+    }
+    found
+}
+
+/// Writes a certificate of both hosts, for programs alone.
+fn security_files(
+    context: &Context<'_>,
+    user: Option<&User>,
+    words: &mut Vec<(String, String)>,
+) -> Result<PrivateFiles, WorkloadError> {
+    let hosts = context.hosts;
+    let names = ["server", "client", "localhost"].map(str::to_owned);
+    let addresses = [hosts.server_address, hosts.client_address].map(|address| address.to_string());
+    let loopback = ["127.0.0.1", "::1"].map(str::to_owned);
+    let all = names.into_iter().chain(addresses).chain(loopback).collect();
+    let made = authority::certify(all)?;
+    let files = PrivateFiles::new(user)?;
+    let contents = [made.certificate_pem, made.key_pem, made.authority_pem];
+    for ((word, name), content) in SECURITY_FILES.into_iter().zip(["cert.pem", "key.pem", "ca.pem"]).zip(contents) {
+        words.push((word.to_owned(), files.write(name, &content)?.display().to_string()));
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_ports_come_in_order_each_once() {
+        let texts = ["--a={port:web},{port:web} {port}".to_owned(), "{port:9_x-}{port:}{port: no}{port:db".to_owned()];
+        let found = named_ports(&texts.iter().collect::<Vec<_>>());
+        assert_eq!(found, ["{port:web}", "{port:9_x-}"]);
+    }
+}
