@@ -139,3 +139,16 @@ def cell_of(process: subprocess.Popen[str]) -> int:
     """The process in which a running command line runs its cell, once there is one."""
     wait_until(lambda: running_cells(process) or process.poll() is not None)
     return running_cells(process)[0]
+
+
+def hosts_file(name: str) -> str:
+    """A command that says what its host is called, and counts who has been at the same places of the machine.
+
+    Args: name: for its files in /run and /var/lib.
+    """
+    return (
+        'sh -c \'hostname; getent hosts "$(hostname)"; mkdir -p /run/{name} /var/lib/{name}; '
+        'for place in /run /var/run /var/lib; do hostname > "$place/{name}/$(hostname)"; done; '
+        'echo "$(ls /run/{name} | grep -c .) of $(ls /var/lib/{name} | grep -c .)" | sed "s/1/one/g"; '
+        "test -d /var/lib/dpkg && echo found; hostname > $(hostname).here'"
+    ).replace("{name}", name)

@@ -6,13 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import requires
-from e2e_cli import Cli, Ended, running_cells, wait_until
+from e2e_cli import Cli, Ended, hosts_file, running_cells, wait_until
 from processes import descendants_of, is_running
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -266,6 +267,21 @@ def test_programs_run_as_another_user(crosswind: Cli) -> None:
     ended = crosswind("exec", "--user", "no-such-user", "--", "true")
     assert ended.status == 125
     assert ended.err.startswith("error: cannot run programs as no-such-user: there is no such user\nhint: ")
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/var/lib"])
+def test_each_host_has_a_name_and_files_of_its_own(crosswind: Cli, place: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("/run and /var/lib are root's")
+    with tempfile.TemporaryDirectory(dir=place) as cwd:
+        here = Cli(Path(cwd), crosswind.capture)
+        name = f"{here.cwd.name}-own"
+        ended = here("exec", "--ready", "exit", "--server", hosts_file(name), "--", "sh", "-c", hosts_file(name)[7:-1])
+        assert ended.status == 0, ended.err
+        assert ended.out.splitlines() == ["client", "198.18.0.1      client", "one of one", "found"]
+        # What they write where people look for it is there.
+        assert sorted(path.read_text(encoding="utf-8") for path in here.cwd.iterdir()) == ["client\n", "server\n"]
+    assert not any(Path(own, name).exists() for own in ("/run", "/var/lib", "/var/run"))
 
 
 def test_repetitions_have_a_line_each(crosswind: Cli, server: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conftest import requires
-from e2e_cli import Cli, Ended, wait_until
+from e2e_cli import Cli, Ended, hosts_file, wait_until
 from linux.lab import KEPT_BYTES
 from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel
@@ -234,6 +234,11 @@ def test_a_server_says_when_it_is_ready(execute: Exec) -> None:
     assert (late.status, late.out) == (125, "")
     said = 'the server program did not become ready (log:ready): within 50.5 s no line of its output has "ready"'
     assert late.err.splitlines()[0] == f"error: {said}; it wrote: it is now"
+
+
+def test_each_host_has_a_name_and_files_of_its_own(execute: Exec) -> None:
+    ended = execute("--ready", "exit", "--server", hosts_file("mine"), "--", "sh", "-c", hosts_file("mine")[7:-1])
+    assert ended.out.splitlines() == ["client", "198.18.0.1      client", "one of one", "found"], ended.err
 
 
 def test_a_user_of_the_machine_runs_programs_without_root(execute: Exec) -> None:

@@ -103,7 +103,7 @@ impl CellError {
             .hint("free some space, or choose another output directory")
     }
 
-    /// The same of a flow beside the workload.
+    /// The same about a flow beside the workload.
     #[must_use]
     pub fn of_flow(mut self, name: &str) -> Self {
         self.message = format!("{name}, beside the workload, failed: {}", self.message);
@@ -116,7 +116,7 @@ impl CellError {
     }
 }
 
-/// For whoever sees no more of it than its words.
+/// Its words alone.
 impl From<&CellError> for Fault {
     fn from(error: &CellError) -> Self {
         Self { message: error.to_string(), hint: error.hint.clone() }

@@ -166,12 +166,12 @@ impl Flow {
         Some(Hop { name: self.name.clone(), forward: link.clone(), reverse: link })
     }
 
-    /// Whether it is two programs of the user's.
+    /// Whether it runs the user's programs.
     pub fn runs_own_programs(&self) -> bool {
         self.workload.connections().is_none()
     }
 
-    /// Whether it is a program that only prepares something for the others, and says when it has.
+    /// Whether it is a lone program with a sign of readiness, there to prepare something for the others.
     pub fn is_helper(&self) -> bool {
         self.runs_own_programs() && is_helper(&self.workload)
     }
@@ -213,7 +213,7 @@ fn check_programs(workload: &WorkloadConfig) -> Result<(), SettingError> {
     Ok(())
 }
 
-/// Whether some programs are one without a server that says when it is ready.
+/// Likewise, by its workload.
 fn is_helper(workload: &WorkloadConfig) -> bool {
     let is_set = |key: &str| workload.setting(key).is_some_and(|value| !value.is_null());
     is_set("ready") && !is_set("server")

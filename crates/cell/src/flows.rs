@@ -22,7 +22,7 @@ const OUTPUT_OF_FLOW: &str = "where the run is kept, all that it wrote is in the
 /// A finished flow.
 pub struct FlowOutcome {
     pub report: FlowReport,
-    /// Whether it shares the path; not a program that only prepares something.
+    /// Whether it shares the path; a helper does not.
     pub shares: bool,
     pub samples: Vec<Sample>,
     /// Its ends' notes for readers.
@@ -181,7 +181,7 @@ impl FlowContext<'_> {
             } else {
                 Ok(Measured::default())
             };
-            // The thread that stops it need not wait any longer, and whoever waits for its end neither.
+            // Nobody need wait for its end any longer.
             if measured.is_err() {
                 self.gate.shut();
             }

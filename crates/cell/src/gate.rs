@@ -1,5 +1,5 @@
-//! Holds a cell's workload and flows until all programs beside the workload are ready: what is measured before does not
-//! have the company that was asked for.
+//! Holds a cell's workload and flows until all programs beside the workload are ready: earlier measurements would lack
+//! their company.
 
 use crosswind_units::Instant;
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -14,9 +14,11 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, fork, pivot_root, sync};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -188,7 +190,13 @@ fn lay_over_root() -> Result<()> {
         mount(Some(&from), &to, None::<&str>, MsFlags::MS_MOVE, None::<&str>)
             .map_err(|e| HostError::new(format!("cannot move {}", from.display()), e))?;
     }
-    file_system("tmpfs", &root.join("run"), MsFlags::empty(), "mode=755")?;
+    let run = root.join("run");
+    let directories = directories_in(&run);
+    file_system("tmpfs", &run, MsFlags::empty(), "mode=755")?;
+    for (name, about) in &directories {
+        // Daemons expect their packages' directories. A missing one is their error.
+        let _ = make_like(&run.join(name), about);
+    }
     // The old root is mounted over the new one at first, and then taken away.
     let failed = |e: nix::Error| HostError::new("cannot change the root", e);
     chdir(root).map_err(failed)?;
@@ -198,6 +206,20 @@ fn lay_over_root() -> Result<()> {
     [TEMPORARY, OUTPUT].into_iter().try_for_each(make)?;
     file_system("tmpfs", Path::new(TEMPORARY), MsFlags::empty(), "mode=1777")?;
     file_system("tmpfs", Path::new(OUTPUT), MsFlags::empty(), OUTPUT_OPTIONS)
+}
+
+/// A directory's directories; none without it.
+fn directories_in(place: &Path) -> Vec<(OsString, Metadata)> {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten();
+    let known = entries.filter_map(|entry| Some((entry.file_name(), entry.metadata().ok()?)));
+    known.filter(|(_, about)| about.is_dir()).collect()
+}
+
+/// An empty directory with another's owner and permissions.
+fn make_like(place: &Path, about: &Metadata) -> std::io::Result<()> {
+    fs::create_dir(place)?;
+    chown(place, Some(about.uid()), Some(about.gid()))?;
+    fs::set_permissions(place, about.permissions())
 }
 
 fn file_system(kind: &str, place: &Path, flags: MsFlags, options: &str) -> Result<()> {

@@ -70,7 +70,7 @@ impl KeyLogs {
         made.map_err(failed)?;
         if let Some(user) = user {
             user.take(&path).map_err(failed)?;
-            // Whoever may enter it sees the names of files alone.
+            // To enter it, not to list it.
             fs::set_permissions(directory, Permissions::from_mode(0o711)).map_err(failed)?;
         }
         *number += 1;

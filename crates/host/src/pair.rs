@@ -1,6 +1,7 @@
 //! Two hosts.
 
 use crate::error::Result;
+use crate::home::Homes;
 use crate::namespace::Namespace;
 use crosswind_path::Side;
 use std::net::IpAddr;
@@ -16,6 +17,8 @@ pub struct Pair {
     pub client_address: IpAddr,
     /// The server's address.
     pub server_address: IpAddr,
+    /// What is theirs beside the network: the client's, the server's.
+    pub homes: Homes,
 }
 
 impl Pair {

@@ -1,4 +1,4 @@
-//! Files for programs alone, such as a private key, in a directory that goes with the cell.
+//! Files for programs alone, such as a private key, in a directory removed with the cell.
 
 use crate::error::{HostError, Result};
 use crate::key_logs::new_directory;
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A directory that only its owner reads.
+/// A directory for its owner alone.
 #[derive(Debug)]
 pub struct PrivateFiles {
     directory: PathBuf,
@@ -18,7 +18,7 @@ pub struct PrivateFiles {
 }
 
 impl PrivateFiles {
-    /// An empty one, of this process's user or of `owner`.
+    /// An empty one, for this process's user or for `owner`.
     pub fn new(owner: Option<&User>) -> Result<Self> {
         let failed =
             |cause| HostError::new("cannot make a directory for the files of programs", cause).hint("set TMPDIR");
@@ -28,7 +28,7 @@ impl PrivateFiles {
         Ok(made)
     }
 
-    /// Writes a file that only the owner reads. Returns its path.
+    /// Writes a file for the owner alone. Returns its path.
     pub fn write(&self, name: &str, content: &str) -> Result<PathBuf> {
         let path = self.directory.join(name);
         let failed = |cause| HostError::new(format!("cannot write {}", path.display()), cause);

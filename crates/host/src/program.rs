@@ -2,6 +2,7 @@
 
 use crate::error::{HostError, Result};
 use crate::guest::in_virtual_time;
+use crate::home::Home;
 pub use crate::host_names::Names;
 use crate::namespace::Namespace;
 use crate::open_files;
@@ -36,7 +37,7 @@ const NOT_HERE: &str = "is it installed, and on the PATH?";
 const NOT_IN_GUEST: &str =
     "is it installed, on the PATH, and outside of /dev, /proc, /run and /sys, which are a guest's own?";
 
-/// Likewise about one that may not become another user's.
+/// Likewise about one without the right to another user.
 const NOT_AS_USER: &str = "only root may run programs as another user; in virtual time (--clock virtual) everybody may";
 
 /// The polling interval for ends of processes other than children.
@@ -50,7 +51,6 @@ pub struct Programs {
     starter: Sender<Request>,
     init: Child,
     started: Vec<Child>,
-    unnamed: Option<io::Error>,
 }
 
 /// A started program.
@@ -66,10 +66,12 @@ pub struct Launch<'a> {
     pub cpus: &'a [usize],
     /// The program, and its arguments.
     pub arguments: &'a [String],
-    /// Variables beside this process's. The last of a name counts.
+    /// Variables beside this process's; the last one with a name counts.
     pub environment: Vec<(String, OsString)>,
     /// As whom it runs; as this process without one.
     pub user: Option<&'a User>,
+    /// Its host's name and files; the machine's without one.
+    pub home: Option<&'a Home>,
 }
 
 /// A program's standard streams.
@@ -106,27 +108,12 @@ struct Request {
 impl Programs {
     /// Makes the namespace.
     pub fn new() -> Result<Self> {
-        Self::start_with(None)
-    }
-
-    /// Likewise, for programs with these names.
-    pub fn with_names(names: Names) -> Result<Self> {
-        Self::start_with(Some(names))
-    }
-
-    /// Why they do not find them, if so.
-    pub const fn unnamed(&self) -> Option<&io::Error> {
-        self.unnamed.as_ref()
-    }
-
-    fn start_with(names: Option<Names>) -> Result<Self> {
         let (starter, requests) = channel::<Request>();
         let (ready, made) = channel();
         thread::Builder::new()
             .name("programs".into())
             .spawn(move || {
-                let unnamed = names.and_then(|names| named(&names).err());
-                let init = make_namespace().map(|init| (init, unnamed));
+                let init = make_namespace();
                 let failed = init.is_err();
                 // The receiver is gone only when the process ends.
                 let _ = ready.send(init);
@@ -139,13 +126,13 @@ impl Programs {
             })
             .map_err(|e| HostError::new("cannot start a thread", e))?;
         let gone = |_| HostError::unsupported("the thread that starts programs", "has ended");
-        let (init, unnamed) = made.recv().map_err(gone)??;
-        Ok(Self { starter, init, started: Vec::new(), unnamed })
+        let init = made.recv().map_err(gone)??;
+        Ok(Self { starter, init, started: Vec::new() })
     }
 
     /// Starts a program.
     pub fn start(&mut self, launch: Launch<'_>, streams: Streams) -> Result<ProgramId> {
-        let Launch { namespace, cpus, arguments, environment, user } = launch;
+        let Launch { namespace, cpus, arguments, environment, user, home } = launch;
         let Some((program, rest)) = arguments.split_first() else {
             return Err(HostError::unsupported("a program was to be started", "its argument list is empty"));
         };
@@ -155,12 +142,12 @@ impl Programs {
         }
         let pinned = !cpus.is_empty();
         let (network, foreground, largest_file) = (namespace.as_raw_fd(), streams.foreground, streams.largest_file);
-        let other = user.cloned();
+        let (other, door) = (user.cloned(), home.map(Home::door));
         let mut command = Command::new(program);
         command.args(rest).env_remove(TOKEN).envs(environment);
         command.stdin(streams.input).stdout(streams.output).stderr(streams.errors);
-        // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` keeps the descriptor open
-        // meanwhile.
+        // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` and `home` keep the descriptors
+        // open meanwhile.
         unsafe {
             command.pre_exec(move || {
                 set_pdeathsig(Signal::SIGKILL)?;
@@ -172,13 +159,16 @@ impl Programs {
                 if let Some(bytes) = largest_file {
                     setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
                 }
+                if let Some(door) = &door {
+                    door.enter()?;
+                }
                 setns(BorrowedFd::borrow_raw(network), CloneFlags::CLONE_NEWNET)?;
                 if pinned {
                     sched_setaffinity(Pid::from_raw(0), &set)?;
                 }
                 if let Some(user) = &other {
                     user.assume()?;
-                    // A change of the user has taken it back.
+                    // Another user starts without it.
                     set_pdeathsig(Signal::SIGKILL)?;
                 }
                 sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
@@ -359,12 +349,6 @@ fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
     }
     // SAFETY: the kernel has just opened it, and nothing else has its number.
     Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) })
-}
-
-/// Gives the calling thread its own mount namespace with these names.
-fn named(names: &Names) -> io::Result<()> {
-    unshare(CloneFlags::CLONE_NEWNS)?;
-    names.set()
 }
 
 /// Sends the calling thread's children to a new PID namespace, and starts its first process.

@@ -1,11 +1,11 @@
-//! Programs' process groups, and the terminal of one started in its foreground.
+//! Programs' process groups, and the terminal for one in its foreground.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::unistd::{Pid, getpid, isatty, setpgid, tcsetpgrp};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Gives the calling process its own process group: `kill 0` is a usual end of a script, and must not end the cell.
+/// Gives the calling process its own process group: `kill 0`, scripts' usual end, must not end the cell.
 ///
 /// Only async-signal-safe calls: it runs between fork and exec.
 pub fn leave_group() -> io::Result<()> {

@@ -7,6 +7,7 @@ use crate::emulator::{Emulator, EmulatorReport, KernelEmulator, KernelPath, Punc
 use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::guest::in_virtual_time;
+use crate::home::Homes;
 use crate::middle::Middle;
 use crate::namespace::Namespace;
 use crate::netlink::Netlink;
@@ -168,8 +169,8 @@ impl Testbed {
         let pairs = (0..=further)
             .map(|pair| {
                 let (client_address, server_address) = settings.family.addresses(pair);
-                let hosts =
-                    Pair { client: Namespace::new()?, server: Namespace::new()?, client_address, server_address };
+                let (client, server, homes) = (Namespace::new()?, Namespace::new()?, Homes::default());
+                let hosts = Pair { client, server, client_address, server_address, homes };
                 for namespace in hosts.namespaces() {
                     namespace.run(|| prepare(&settings.host, settings.congestion_control.as_deref(), &cpus))?;
                 }
@@ -179,7 +180,7 @@ impl Testbed {
                 Ok(hosts)
             })
             .collect::<Result<Vec<_>>>()?;
-        let Pair { client, server, client_address, server_address } = pairs[0].clone();
+        let Pair { client, server, client_address, server_address, .. } = pairs[0].clone();
         let multicast = settings.backend == Backend::Direct;
         let round_trip = settings.path.longest_round_trip();
         let (host, mtu) = (settings.host.clone(), settings.mtu);
@@ -234,7 +235,13 @@ impl Testbed {
     pub fn of_this_machine(client_address: IpAddr, server_address: IpAddr) -> Result<Self> {
         let own = Namespace::of_this_process()?;
         Ok(Self {
-            pairs: vec![Pair { client: own.clone(), server: own, client_address, server_address }],
+            pairs: vec![Pair {
+                client: own.clone(),
+                server: own,
+                client_address,
+                server_address,
+                homes: Homes::default(),
+            }],
             cpus: Cpus { emulator: Vec::new(), hosts: Vec::new() },
             clock: Clock::start(),
             payload_clock: Arc::new(PayloadClock::new()),

@@ -1,4 +1,4 @@
-//! Another user of the machine, as whom a program runs.
+//! Another user for a program.
 
 use crate::error::{HostError, Result};
 use nix::unistd::{Gid, Uid, chown, getgrouplist, setgid, setgroups, setuid};
@@ -17,14 +17,14 @@ pub struct User {
 }
 
 impl User {
-    /// The user of this name.
+    /// The user with this name.
     pub fn find(name: &str) -> Result<Self> {
         let what = || format!("cannot run programs as {name}");
         let found = nix::unistd::User::from_name(name).map_err(|e| HostError::new(what(), e))?;
         let Some(user) = found else {
             return Err(HostError::unsupported(what(), "there is no such user").hint("`getent passwd` lists them"));
         };
-        // A name from the list of users has no zero in it.
+        // Users' names have no zero in them.
         let text = CString::new(name).unwrap_or_default();
         let groups = getgrouplist(&text, user.gid).map_err(|e| HostError::new(what(), e))?;
         Ok(Self { name: name.to_owned(), uid: user.uid, gid: user.gid, groups, home: user.dir })
@@ -45,7 +45,7 @@ impl User {
         Ok(chown(path, Some(self.uid), Some(self.gid))?)
     }
 
-    /// Makes the calling process one of the user's. Only system calls: it runs between fork and exec.
+    /// Makes the calling process the user's. Only system calls: it runs between fork and exec.
     pub(crate) fn assume(&self) -> io::Result<()> {
         setgroups(&self.groups)?;
         setgid(self.gid)?;

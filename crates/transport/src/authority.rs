@@ -1,4 +1,4 @@
-//! A certificate for other people's programs, from an authority of its own: made at run time, as a file each.
+//! A certificate for other people's programs, with its own authority: made at run time, as files.
 
 use crate::error::{Outcome, TransportError};
 use crate::signatures::Issuer;
@@ -7,7 +7,7 @@ use rcgen::{
     PKCS_ECDSA_P256_SHA256, SerialNumber,
 };
 
-/// Certificates of constant size have serial numbers of constant size.
+/// For certificates with a constant size.
 const SERIAL_NUMBERS: [[u8; 20]; 2] = [[1; 20], [2; 20]];
 
 /// A certificate, as PEM.
@@ -17,11 +17,11 @@ pub struct Certified {
     pub certificate_pem: String,
     /// Its key (PKCS #8).
     pub key_pem: String,
-    /// The certificate of the authority that has signed it.
+    /// Its authority's certificate.
     pub authority_pem: String,
 }
 
-/// A new ECDSA P-256 certificate for some names and addresses, of a server or a client, valid from an hour ago for 13
+/// A new ECDSA P-256 certificate for some names and addresses, a server's or a client's, valid from an hour ago for 13
 /// days: as long as browsers accept.
 ///
 /// # Errors

@@ -102,7 +102,7 @@ impl<'a> Context<'a> {
         self.ending.and(self.port)
     }
 
-    /// The variable that has a program log its keys, if they are wanted. `user`: as whom it runs.
+    /// The variable for a program's key log, if wanted. `user`: as whom it runs.
     pub(crate) fn keys_for_program(&self, user: Option<&User>) -> Result<Vec<(String, OsString)>, HostError> {
         self.key_logs.map_or_else(|| Ok(Vec::new()), |logs| logs.environment(user))
     }

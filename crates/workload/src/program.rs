@@ -6,8 +6,11 @@ use crate::measured::{Measured, ProgramEnd};
 use crate::needs::ConnectionNeeds;
 use crate::programs::output_tail::output_tail;
 use crate::programs::placeholders::Placeholders;
-use crate::programs::readiness::{FORMS, LONGEST_START_TIMEOUT_NS, Readiness, START_TIMEOUT_NS, seconds};
-use crate::programs::{CellPrograms, Role, Sign, Surroundings, Waited, in_words, server_in_words, status_in_words};
+use crate::programs::readiness::{
+    FORMS, LONGEST_START_TIMEOUT_NS, Readiness, START_TIMEOUT_NS, is_usual, seconds, start_timeout_ns,
+};
+use crate::programs::ready::Waited;
+use crate::programs::{CellPrograms, Role, Sign, Surroundings, in_words, server_in_words, status_in_words};
 use crate::warning::Warning;
 use crate::workload::{MIN_TIMEOUT_NS, Runnable, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
@@ -32,7 +35,7 @@ const DEFAULT_TIMEOUT_NS: u64 = 600_000_000_000;
 /// The most it may be: a client may be somebody at a terminal. A cell is over after a day.
 const LONGEST_TIMEOUT_NS: u64 = 82_800_000_000_000;
 
-/// Advice about a server that leaves its work to nobody.
+/// Advice about a server without successor.
 const IN_FOREGROUND: &str =
     "run it in the foreground, or have it do its work in the background without ending there (nginx: -g 'daemon off;')";
 
@@ -57,7 +60,7 @@ pub struct Program {
     #[schemars(extend("default_help" = "somebody listens on port; without one, 0.2 s after the server"))]
     pub ready: Option<String>,
     /// How long it may take until it is ready.
-    #[serde(default = "number::<START_TIMEOUT_NS>", skip_serializing_if = "is_usual")]
+    #[serde(default = "start_timeout_ns", skip_serializing_if = "is_usual")]
     #[schemars(range(min = MIN_TIMEOUT_NS, max = LONGEST_START_TIMEOUT_NS), extend("default" = START_TIMEOUT_NS))]
     pub start_timeout_ns: u64,
     /// Environment variables of both, each as NAME=VALUE, with placeholders.
@@ -73,11 +76,6 @@ pub struct Program {
     #[serde(default = "number::<DEFAULT_TIMEOUT_NS>")]
     #[schemars(range(min = MIN_TIMEOUT_NS, max = LONGEST_TIMEOUT_NS))]
     pub timeout_ns: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
-const fn is_usual(start_timeout_ns: &u64) -> bool {
-    *start_timeout_ns == START_TIMEOUT_NS
 }
 
 impl WorkloadSettings for Program {
@@ -152,11 +150,12 @@ impl Runnable for Program {
         let variables = self.env.iter().flatten().filter_map(|text| text.split_once('='));
         let environment = variables.map(|(name, value)| (name.to_owned(), words.fill_in(value))).collect();
         let mut ends = CellPrograms::new(context, Surroundings { names: Some(names), environment, user })?;
+        let notes: Vec<Warning> = ends.notes().collect();
         let measured = self.measure(context, &mut ends, &words);
         // Their last output is known once nobody writes any more.
         let mut left_out = ends.end();
         left_out.extend(words.into_returned().bring()?);
-        let Facts { sample, client, server_ended, unnamed } = match measured {
+        let Facts { sample, client, server_ended } = match measured {
             Ok(facts) => facts,
             // The flow was over before it began.
             Err(Stopped::Over) => return Ok(Measured::default()),
@@ -168,9 +167,7 @@ impl Runnable for Program {
         let (outcome, status) = (sample.outcome, client.status());
         let mut measured =
             Measured { samples: vec![sample], program: Some(ProgramEnd::from(status)), ..Measured::default() };
-        if let Some(reason) = unnamed {
-            measured.warnings.push(Warning::host_names_missing(&reason));
-        }
+        measured.warnings.extend(notes);
         if outcome != Outcome::Ok {
             let both = [
                 (Role::Client, Some(self.client_in_words(client))),
@@ -193,8 +190,6 @@ struct Facts {
     client: ClientEnd,
     /// How the server had ended before it was asked to, if it had.
     server_ended: Option<ExitStatus>,
-    /// Why programs do not find the hosts by their names, if so.
-    unnamed: Option<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -218,9 +213,9 @@ impl ClientEnd {
 /// Why there is nothing to measure.
 enum Stopped {
     EndedAtOnce(Role, ExitStatus),
-    /// The program of this end ended well, and left no process behind that could become ready.
+    /// This end's program ended well, and left no process to become ready.
     NobodyLeft(Role, Readiness),
-    /// `told`: whether its command has the port on which it should listen.
+    /// `told`: whether its command has the expected port.
     NeverReady {
         role: Role,
         ready: Readiness,
@@ -251,7 +246,7 @@ impl Program {
             Some(arguments) => Some(self.start_server(context, ends, words, &all_filled_in(arguments))?),
             None => None,
         };
-        // A program without a server that says when it is ready is there for the others alone.
+        // A lone program with a sign is there for the others.
         let mut sign = match server {
             None => self.sign(Role::Client, context, words)?,
             Some(_) => None,
@@ -291,8 +286,7 @@ impl Program {
             ClientEnd::ByItself(status) if status.success() => Outcome::Ok,
             ClientEnd::ByItself(_) => Outcome::Error,
         };
-        let unnamed = programs.unnamed().map(ToString::to_string);
-        Ok(Facts { sample, client, server_ended, unnamed })
+        Ok(Facts { sample, client, server_ended })
     }
 
     /// The client's end by itself, or by SIGTERM with its flow; none if it has to be ended.
@@ -338,7 +332,7 @@ impl Program {
         Ok(server)
     }
 
-    /// How the program of one end is seen to be ready; none where nothing says so.
+    /// One end's sign of readiness, if it has any.
     fn sign(&self, role: Role, context: &Context<'_>, words: &Placeholders) -> Result<Option<Sign>, WorkloadError> {
         let said = self.ready.as_deref().and_then(|text| Readiness::parse(text).ok());
         let of_port = || self.port(context).filter(|_| role == Role::Server).map(Readiness::Listens);
@@ -375,7 +369,7 @@ impl Program {
         }
     }
 
-    /// Everything that may have placeholders, the server's first: named ports are numbered in this order.
+    /// All texts with placeholders, the server's first: named ports are numbered in this order.
     fn texts(&self) -> impl Iterator<Item = &String> {
         self.server.iter().flatten().chain(&self.client).chain(self.env.iter().flatten()).chain(&self.ready)
     }

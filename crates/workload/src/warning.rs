@@ -151,6 +151,12 @@ impl Warning {
         warning("host_names_missing", text, Some("use {address} for the server's address"))
     }
 
+    /// Both hosts share directories with the machine, though each should have its own.
+    pub(crate) fn host_files_shared(directories: &str) -> Self {
+        let text = format!("both hosts share directories of the machine: {directories}");
+        warning("host_files_shared", text, Some("two instances of a program may meet there"))
+    }
+
     /// No exchange succeeded in a flow beside the workload.
     pub fn flow_failed(flow: &str, error: &str) -> Self {
         warning("flow_failed", format!("the flow {flow} failed: {error}"), None)

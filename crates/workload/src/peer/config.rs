@@ -1,7 +1,6 @@
 //! Programs in place of a workload's own client and server: a cell's settings.
 
-use crate::programs::readiness::{FORMS, LONGEST_START_TIMEOUT_NS, Readiness, START_TIMEOUT_NS};
-use crate::workload::number;
+use crate::programs::readiness::{FORMS, LONGEST_START_TIMEOUT_NS, Readiness, is_usual, start_timeout_ns};
 use crosswind_settings::SettingError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,13 +19,8 @@ pub struct Peer {
     #[serde(default)]
     pub ready: Option<String>,
     /// How long it may take until it is ready.
-    #[serde(default = "number::<START_TIMEOUT_NS>", skip_serializing_if = "is_usual")]
+    #[serde(default = "start_timeout_ns", skip_serializing_if = "is_usual")]
     pub start_timeout_ns: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
-const fn is_usual(start_timeout_ns: &u64) -> bool {
-    *start_timeout_ns == START_TIMEOUT_NS
 }
 
 /// The peers of a workload. Where there is none, the end is Crosswind's own.
@@ -44,7 +38,7 @@ pub struct Peers {
 }
 
 impl Peer {
-    /// When it is ready, as a server; none for one that says `listening`, as the protocol has it.
+    /// When it is ready, as a server; none under the protocol, by `listening`.
     pub fn readiness(&self) -> Option<Readiness> {
         self.ready.as_deref().and_then(|text| Readiness::parse(text).ok())
     }

@@ -17,7 +17,7 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Log(JoinHandle<Written>);
 
-/// A text to be found in a line of a program's output, on any stream.
+/// A text to be found in a line on any stream.
 #[derive(Debug)]
 pub struct LogSearch {
     text: Vec<u8>,
@@ -30,7 +30,7 @@ impl LogSearch {
         Self { text: text.into(), found: AtomicBool::new(false) }
     }
 
-    /// What is searched.
+    /// The text.
     pub fn text(&self) -> &[u8] {
         &self.text
     }

@@ -2,9 +2,8 @@
 //! started, whatever happens. The workload `program` and the peer protocol use them.
 //!
 //! - `log`, `kept_output`, `output_tail`: their output, as far as kept, and its tail in messages.
-//! - `readiness`, `listening`, `ready`: whether a program is ready.
-//! - `placeholders`: what stands for addresses, ports and files. `returned_files`: the files that come back with the
-//!   cell.
+//! - `readiness`, `sign`, `listening`, `ready`: whether a program is ready.
+//! - `placeholders`: for addresses, ports and files. `returned_files`: the files that come back with the cell.
 
 pub mod kept_output;
 mod listening;
@@ -12,42 +11,33 @@ mod log;
 pub mod output_tail;
 pub mod placeholders;
 pub mod readiness;
-mod ready;
+pub mod ready;
 pub mod returned_files;
+mod role;
+mod sign;
 
 use crate::WorkloadError;
 use crate::context::Context;
 use crate::warning::Warning;
 use crosswind_host::program::{Heard, Launch, Names, ProgramId, Programs, Streams, end_in_words, wrote_too_much};
-use crosswind_host::{HostError, ProgramTimes, User};
+use crosswind_host::{Home, HostError, ProgramTimes, User};
 use crosswind_transport::Carrier;
-use crosswind_units::named;
 use listening::is_open;
 use log::Log;
 pub use log::LogSearch;
 use output_tail::output_tail;
-pub use ready::{Sign, Waited};
-use serde::Serialize;
+pub use role::Role;
+pub use sign::Sign;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A file's size limit in virtual time, where endless output takes no time at all.
 const LARGEST_FILE: u64 = 1 << 30;
-
-named! {
-/// A program's end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    Client = "client",
-    Server = "server",
-}
-}
 
 /// A running program, with this end of its pipes.
 #[derive(Debug)]
@@ -58,10 +48,10 @@ pub struct Running {
     pub output: Option<ChildStdout>,
 }
 
-/// What programs of a cell find, beside the hosts.
+/// A cell's programs' surroundings, beside the hosts.
 #[derive(Default)]
 pub struct Surroundings {
-    /// The hosts' names; none for programs that follow the peer protocol.
+    /// The hosts' names; none under the peer protocol.
     pub names: Option<Names>,
     /// Variables beside this process's.
     pub environment: Vec<(String, String)>,
@@ -74,6 +64,11 @@ pub struct CellPrograms<'a> {
     context: &'a Context<'a>,
     environment: Vec<(String, String)>,
     user: Option<User>,
+    /// The client's and the server's; none where they are as the machine.
+    homes: Option<[Home; 2]>,
+    /// Why there are none, and directories they share, if any.
+    unnamed: Option<String>,
+    not_own: Vec<String>,
     /// None once they were ended.
     programs: Option<Programs>,
     kept: Vec<Kept>,
@@ -99,8 +94,46 @@ impl<'a> CellPrograms<'a> {
     /// None yet.
     pub fn new(context: &'a Context<'a>, surroundings: Surroundings) -> Result<Self, WorkloadError> {
         let Surroundings { names, environment, user } = surroundings;
-        let programs = names.map_or_else(Programs::new, Programs::with_names)?;
-        Ok(Self { context, environment, user, programs: Some(programs), kept: Vec::new() })
+        let programs = Some(Programs::new()?);
+        let mut made = Self {
+            context,
+            environment,
+            user,
+            homes: None,
+            unnamed: None,
+            not_own: Vec::new(),
+            programs,
+            kept: Vec::new(),
+        };
+        let Some(names) = names else { return Ok(made) };
+        let kept = made.machines_own();
+        let home = |host| context.hosts.homes.home(host, &names, &kept);
+        match home(0).and_then(|client| Ok([client, home(1)?])) {
+            Ok(homes) => {
+                made.not_own = homes[0].shared().to_vec();
+                made.homes = Some(homes);
+            }
+            Err(error) => made.unnamed = Some(error.to_string()),
+        }
+        Ok(made)
+    }
+
+    /// Notes for readers about incomplete hosts.
+    pub fn notes(&self) -> impl Iterator<Item = Warning> {
+        let unnamed = self.unnamed.as_deref().map(Warning::host_names_missing);
+        let shared = (!self.not_own.is_empty()).then(|| Warning::host_files_shared(&self.not_own.join(", ")));
+        unnamed.into_iter().chain(shared)
+    }
+
+    /// Users look here for their programs' output. In virtual time the cell's own files alone come back, and these are
+    /// mounted.
+    fn machines_own(&self) -> Vec<PathBuf> {
+        if self.context.virtual_time {
+            return Vec::new();
+        }
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let places = [std::env::current_dir().ok(), home, Some(std::env::temp_dir())];
+        places.into_iter().flatten().chain(self.context.output.map(Path::to_owned)).collect()
     }
 
     /// The running programs.
@@ -108,7 +141,7 @@ impl<'a> CellPrograms<'a> {
         self.programs.as_mut().ok_or_else(|| HostError::unsupported("cannot use a program", "all have been ended"))
     }
 
-    /// Starts the program of one end. Errors written to a pipe are kept, and searched.
+    /// Starts one end's program. Errors written to a pipe are kept, and searched.
     pub fn start(
         &mut self,
         role: Role,
@@ -138,16 +171,19 @@ impl<'a> CellPrograms<'a> {
             Role::Server => (&hosts.server, cpus.server()),
         };
         let own = self.environment.iter().map(|(name, value)| (name.clone(), value.into()));
-        // What the user says of a variable counts.
+        // The caller's value counts.
         let of_user = self.user.iter().flat_map(User::environment);
         let environment = of_user.chain(keys).chain(own).collect();
-        let user = self.user.clone();
-        let launch = Launch { namespace, cpus, arguments, environment, user: user.as_ref() };
-        self.running()?.start(launch, streams)
+        let user = self.user.as_ref();
+        let home = self.homes.as_ref().map(|homes| &homes[usize::from(role == Role::Server)]);
+        let launch = Launch { namespace, cpus, arguments, environment, user, home };
+        let programs = self.programs.as_mut();
+        let ended = || HostError::unsupported("cannot use a program", "all have been ended");
+        programs.ok_or_else(ended)?.start(launch, streams)
     }
 
-    /// Likewise, with all its output in the cell's files, or a client with the caller's streams. `sign`: of its
-    /// readiness, which may be in its output.
+    /// Likewise, with all its output in the cell's files, or a client with the caller's streams. `sign`: maybe in
+    /// its output.
     pub fn start_alone(
         &mut self,
         role: Role,

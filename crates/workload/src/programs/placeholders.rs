@@ -1,4 +1,4 @@
-//! What stands for addresses, ports and files in the texts of a user's programs.
+//! Placeholders for addresses, ports and files in texts for a user's programs.
 
 use super::returned_files::{OUTPUT_WORD, ReturnedFiles};
 use crate::WorkloadError;
@@ -6,13 +6,13 @@ use crate::context::Context;
 use crosswind_host::{HostError, PrivateFiles, User};
 use crosswind_transport::authority;
 
-/// Where named ports begin, if there is no other port: after the one that `{port}` stands for by default.
+/// Named ports follow this one, if there is no other port.
 const PORT: u16 = 8000;
 const NAMED_PORT: &str = "{port:";
-/// The files of a certificate, its key, and the authority behind it.
+/// Files: a certificate, its key, and its authority.
 const SECURITY_FILES: [&str; 3] = ["{cert}", "{key}", "{ca}"];
 
-/// Every placeholder of a cell's programs, with its meaning.
+/// Every placeholder for a cell's programs, with its meaning.
 pub struct Placeholders {
     words: Vec<(String, String)>,
     returned: ReturnedFiles,
@@ -21,7 +21,7 @@ pub struct Placeholders {
 }
 
 impl Placeholders {
-    /// Those of some texts. `port`: the server's. `user`: as whom the programs run.
+    /// Those in some texts. `port`: the server's. `user`: as whom the programs run.
     pub fn new(
         context: &Context<'_>,
         texts: &[&String],
@@ -56,13 +56,13 @@ impl Placeholders {
         self.words.iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning))
     }
 
-    /// The files that come back.
+    /// The files to bring back.
     pub fn into_returned(self) -> ReturnedFiles {
         self.returned
     }
 }
 
-/// The placeholders of named ports, in the order in which texts have them.
+/// The placeholders for named ports, in their texts' order.
 pub fn named_ports(texts: &[&String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for text in texts {
@@ -78,7 +78,7 @@ pub fn named_ports(texts: &[&String]) -> Vec<String> {
     found
 }
 
-/// Writes a certificate of both hosts, for programs alone.
+/// Writes a certificate for both hosts, for programs alone.
 fn security_files(
     context: &Context<'_>,
     user: Option<&User>,

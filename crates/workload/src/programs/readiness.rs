@@ -1,13 +1,23 @@
-//! When a program is ready: the one grammar of `exec`, studies, flows and peers.
+//! When a program is ready: one grammar for `exec`, studies, flows and peers.
 //!
-//! A socket that listens is no sign that what it serves is there yet; who knows a better sign names it.
+//! A listening socket is a weak sign: its service may come later.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How long a program may take to be ready unless a cell says otherwise: one that compiles itself first takes some
-/// seconds.
+/// How long a program may take to be ready unless a cell says otherwise: compiling first takes some seconds.
 pub const START_TIMEOUT_NS: u64 = 30_000_000_000;
+/// Likewise, for serde.
+pub const fn start_timeout_ns() -> u64 {
+    START_TIMEOUT_NS
+}
+
+/// Whether it is nothing else, for serde.
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+pub const fn is_usual(start_timeout_ns: &u64) -> bool {
+    *start_timeout_ns == START_TIMEOUT_NS
+}
+
 /// The most it may be told to wait.
 pub const LONGEST_START_TIMEOUT_NS: u64 = 3_600_000_000_000;
 
@@ -21,13 +31,13 @@ pub enum Readiness {
     Tcp(String),
     /// Somebody is bound to this UDP port.
     Udp(String),
-    /// Somebody listens on this port, over TCP or UDP: what a server does whose port is known.
+    /// Somebody listens on this port, over TCP or UDP: the default with a known port.
     Listens(u16),
     /// It has ended with exit status 0.
     Exit,
-    /// A line of its output has this text.
+    /// A line in its output has this text.
     Log(String),
-    /// This command of a shell, run on its host, ends with exit status 0.
+    /// This shell command, run on its host, ends with exit status 0.
     Run(String),
 }
 
@@ -112,7 +122,7 @@ pub struct LineSearch {
 }
 
 impl LineSearch {
-    /// Whether a line so far has `text`, in these bytes and the end of the ones before.
+    /// Whether a line so far has `text`, in these bytes and the end before them.
     pub fn finds(&mut self, text: &[u8], bytes: &[u8]) -> bool {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
