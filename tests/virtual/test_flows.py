@@ -245,14 +245,16 @@ def test_nothing_is_measured_before_the_programs_beside_it_are_ready(cells: Virt
     ready = {"ready": "log:prepared", "start_timeout_ns": s(60)}
     helper = {"kind": "program", "client": ["sh", "-c", "sleep 40; echo prepared; exec sleep 60"], **ready}
     echo = {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 10, "messages": 20}
-    ran = cells.run(echo, flows=[beside("helper", helper), beside("upload", upload(size_bytes=1000), start_ns=s(1))])
+    way = {"forward": LINK, "reverse": LINK}
+    company = [beside("helper", helper), beside("upload", upload(), start_ns=s(1))]
+    ran = cells.run(echo, **way, flows=company)
     sent = ran.samples().filter(pl.col("flow") == 0)["sent_ns"].min()
     assert s(40) <= sent < s(40.1)
     upload_began = ran.result["flows"][1]["began_ns"]
     assert upload_began == pytest.approx(sent + s(1), abs=ms(5))
     assert ran.result["warnings"] == []
     late = {**helper, "start_timeout_ns": s(39)}
-    failure = cells.run(echo, flows=[beside("helper", late)]).end.failure
+    failure = cells.run(echo, **way, flows=[beside("helper", late)]).end.failure
     assert failure is not None
     assert failure.message == (
         "helper, beside the workload, failed: the client program did not become ready (log:prepared): "
