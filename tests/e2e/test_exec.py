@@ -214,6 +214,18 @@ def test_listening_is_not_readiness(crosswind: Cli, ready: str) -> None:
     assert (ended.status, ended.out) == (0, "4"), ended.err
 
 
+def test_a_question_that_is_never_answered_well_is_quoted(crosswind: Cli) -> None:
+    words = ["--ready", "run:echo not {port} >&2; false", "--start-timeout", "300ms", "--server", "sleep 1000"]
+    ended = crosswind("exec", *words, "--output", "kept", "--", "true")
+    question = "echo not 8000 >&2; false"
+    said = f"within 0.3 s `{question}` has not ended with exit status 0: not 8000"
+    message, hint = ended.err.splitlines()
+    assert (ended.status, ended.out) == (125, "")
+    assert message == f"error: the server program did not become ready (run:{question}): {said}"
+    assert "--start-timeout" in hint
+    assert not list((crosswind.cwd / "kept").rglob("*.answer"))
+
+
 def test_a_command_waits_for_what_runs_beside_it(crosswind: Cli) -> None:
     """A program that prepares something, and one whose server takes its time."""
     prepares = "program --ready exit -- sh -c 'sleep 0.5; echo 1 > prepared'"

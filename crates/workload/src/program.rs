@@ -219,6 +219,7 @@ enum Stopped {
     NeverReady {
         role: Role,
         ready: Readiness,
+        missing: String,
         limit: Duration,
         told: bool,
     },
@@ -364,7 +365,7 @@ impl Program {
             Waited::Ended(status) => Err(Stopped::EndedAtOnce(role, status)),
             Waited::Late => {
                 let told = self.server.iter().flatten().any(|argument| argument.contains("{port}"));
-                Err(Stopped::NeverReady { role, ready, limit, told })
+                Err(Stopped::NeverReady { role, ready, missing: sign.missing(), limit, told })
             }
         }
     }
@@ -420,9 +421,9 @@ impl Stopped {
                 }
                 .into(),
             ),
-            Self::NeverReady { ready, limit, .. } => (
+            Self::NeverReady { ready, missing, limit, .. } => (
                 format!("the {end} program did not become ready ({ready})"),
-                format!("within {} {}{}", seconds(limit), ready.missing(), wrote("; it wrote")),
+                format!("within {} {missing}{}", seconds(limit), wrote("; it wrote")),
                 "where it only takes longer, give it a longer start_timeout (--start-timeout)".into(),
             ),
         };

@@ -110,7 +110,7 @@ impl ServerPeer {
                 Err(failure("has ended before it was ready"))
             }
             Waited::Late => {
-                let (missing, limit) = (sign.readiness().missing(), seconds(limit));
+                let (missing, limit) = (sign.missing(), seconds(limit));
                 Err(failure(&format!("was not ready within {limit} ({}): {missing}", sign.readiness())))
             }
         }

@@ -21,6 +21,11 @@ pub fn output_tail(directory: Option<&Path>, end: &str) -> String {
         .unwrap_or_default()
 }
 
+/// A file's tail, likewise.
+pub fn tail_of(path: &Path) -> String {
+    words_of(&end_of(path))
+}
+
 /// A file's end; empty if unreadable.
 fn end_of(path: &Path) -> String {
     let mut bytes = Vec::new();

@@ -1,10 +1,13 @@
 //! Waiting until a program is ready.
 
+use super::output_tail::tail_of;
 use super::readiness::Readiness;
-use super::{CellPrograms, Role, Sign};
+use super::{CellPrograms, LARGEST_FILE, Role, Sign, kept_output};
 use crate::WorkloadError;
+use crosswind_host::HostError;
 use crosswind_host::program::{ProgramId, Streams};
 use crosswind_transport::Carrier;
+use std::fs;
 use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,19 +88,27 @@ impl CellPrograms<'_> {
             Readiness::Listens(port) => Ok(self.is_listening(sign.role(), &[Carrier::Tcp, Carrier::Udp], *port)?),
             Readiness::Exit => Ok(self.running()?.try_wait(program)?.is_some_and(|status| status.success())),
             Readiness::Log(_) => Ok(sign.is_written()),
-            Readiness::Run(command) => self.ask(sign.role(), command, deadline),
+            Readiness::Run(command) => {
+                let (is_ready, words) = self.ask(sign.role(), command, deadline)?;
+                sign.note_answer(words);
+                Ok(is_ready)
+            }
         }
     }
 
-    /// Runs a shell command on one end's host. Whether it has ended with exit status 0.
-    fn ask(&mut self, role: Role, command: &str, deadline: Instant) -> Result<bool, WorkloadError> {
+    /// Runs a shell command on one end's host. Whether it has ended with exit status 0, and its last words.
+    fn ask(&mut self, role: Role, command: &str, deadline: Instant) -> Result<(bool, String), WorkloadError> {
         let arguments = ["sh", "-c", command].map(str::to_owned);
+        let path = self.file(role, ".answer");
+        let failed = |cause| HostError::new("cannot keep what a program writes", cause);
+        let file = path.as_deref().map(kept_output::create).transpose().map_err(failed)?;
+        let stream = || file.as_ref().map_or_else(|| Ok(Stdio::null()), |file| file.try_clone().map(Stdio::from));
         let streams = Streams {
             input: Stdio::null(),
-            output: Stdio::null(),
-            errors: Stdio::null(),
+            output: stream().map_err(failed)?,
+            errors: stream().map_err(failed)?,
             foreground: false,
-            largest_file: None,
+            largest_file: self.context.virtual_time.then_some(LARGEST_FILE),
         };
         let asked = self.launch(role, &arguments, streams, Vec::new())?;
         let programs = self.running()?;
@@ -106,6 +117,11 @@ impl CellPrograms<'_> {
             Some(status) => status,
             None => programs.terminate(asked, GRACE)?,
         };
-        Ok(status.success())
+        let words = path.as_deref().map(tail_of).unwrap_or_default();
+        if let Some(path) = path {
+            // The next question has a file of its own.
+            let _ = fs::remove_file(path);
+        }
+        Ok((status.success(), words))
     }
 }

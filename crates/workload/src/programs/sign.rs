@@ -13,6 +13,8 @@ pub struct Sign {
     role: Role,
     readiness: Readiness,
     log: Option<Arc<LogSearch>>,
+    /// The last answer to a question about it, in words.
+    answer: String,
     /// Output written to files directly.
     files: Vec<FileSearch>,
 }
@@ -27,7 +29,7 @@ impl Sign {
     /// `readiness`, with its placeholders filled in.
     pub fn new(role: Role, readiness: Readiness) -> Self {
         let log = if let Readiness::Log(text) = &readiness { Some(Arc::new(LogSearch::new(text))) } else { None };
-        Self { role, readiness, log, files: Vec::new() }
+        Self { role, readiness, log, answer: String::new(), files: Vec::new() }
     }
 
     /// Searches output as it comes.
@@ -38,6 +40,19 @@ impl Sign {
     /// Whose it is.
     pub const fn role(&self) -> Role {
         self.role
+    }
+
+    /// Keeps the words with an answer. The limit may cut the last question short, before any.
+    pub fn note_answer(&mut self, words: String) {
+        if !words.is_empty() {
+            self.answer = words;
+        }
+    }
+
+    /// What is missing, with the last answer.
+    pub fn missing(&self) -> String {
+        let missing = self.readiness.missing();
+        if self.answer.is_empty() { missing } else { format!("{missing}: {}", self.answer) }
     }
 
     /// What is waited for.
