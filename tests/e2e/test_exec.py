@@ -228,10 +228,13 @@ def test_a_question_that_is_never_answered_well_is_quoted(crosswind: Cli) -> Non
 
 def test_a_command_waits_for_what_runs_beside_it(crosswind: Cli) -> None:
     """A program that prepares something, and one whose server takes its time."""
-    prepares = "program --ready exit -- sh -c 'sleep 0.5; echo 1 > prepared'"
+    asks = f"until {requires('curl')} -s http://server:8000/prepared; do sleep 0.05; done"
+    prepares = f"program --ready exit -- sh -c '{asks}; echo 1 > prepared'"
     server = f"sh -c 'sleep 1; touch up; exec {sys.executable} -m http.server {{port}}'"
     company = f'program --server "{server}" -- sleep 100 {{port}}'
-    ended = crosswind("exec", "--beside", prepares, "--beside", company, "--", "sh", "-c", "cat prepared; ls up")
+    own = f"{sys.executable} -m http.server {{port}}"
+    words = ["--server", own, "--beside", prepares, "--beside", company]
+    ended = crosswind("exec", *words, "--", "sh", "-c", "cat prepared; ls up")
     assert (ended.status, ended.out) == (0, "1\nup\n"), ended.err
 
 

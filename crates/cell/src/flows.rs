@@ -8,7 +8,7 @@ use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::{HostError, KeyLogs, Pair, Testbed, Threads};
 use crosswind_transport::{Outcome, Settings};
 use crosswind_units::{Duration, Instant, Seed};
-use crosswind_workload::{Context, Ending, Measured, Progress, Sample, Warning, WorkloadConfig};
+use crosswind_workload::{Context, Ending, Measured, Progress, Sample, Warning, WorkloadConfig, WorkloadError};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::thread::ScopedJoinHandle;
@@ -50,9 +50,15 @@ pub fn apart(flows: &[FlowOutcome], elapsed: Duration) -> Option<Warning> {
     (Some(ended) <= last.report.began_ns).then(|| Warning::flows_apart(&last.report.name, Some(&first.report.name)))
 }
 
-/// A gate for the programs among some flows.
-pub fn gate_of(flows: &[Flow], now: Instant) -> Gate {
-    Gate::new(instances(flows).filter(|(_, flow)| flow.runs_own_programs()).count(), now)
+/// A gate for a cell's programs with company.
+pub fn gate_of(cell: &Cell, now: Instant) -> Gate {
+    let beside = instances(&cell.flows).filter(|(_, flow)| flow.runs_own_programs()).count();
+    Gate::new(beside + usize::from(arrives(cell)), now)
+}
+
+/// Whether a cell's workload is programs with company: its server starts at once, and its client after the others.
+fn arrives(cell: &Cell) -> bool {
+    cell.workload.connections().is_none() && !cell.flows.is_empty()
 }
 
 /// The flows' resources.
@@ -111,6 +117,27 @@ impl FlowContext<'_> {
             }));
         }
         Ok(Running { flows })
+    }
+
+    /// Runs the workload when all programs are ready. `context`: its own.
+    pub fn run_workload<'a>(
+        &'a self,
+        context: &mut Context<'a>,
+        begin: &'a (dyn Fn() -> bool + Sync),
+    ) -> Result<Measured, WorkloadError> {
+        let arrives = arrives(self.cell);
+        context.begin = arrives.then_some(begin);
+        let may_begin = arrives || self.gate.wait().is_some();
+        let measured = if may_begin { self.cell.workload.run(context) } else { Ok(Measured::default()) };
+        // Without it, flows have nothing to wait for.
+        self.gate.shut();
+        measured
+    }
+
+    /// The workload's programs are ready. Whether all others are, too.
+    pub fn arrive(&self) -> bool {
+        self.gate.arrive(self.testbed.clock.now());
+        self.gate.wait().is_some()
     }
 
     /// Tells a workload's programs and peers about the cell.

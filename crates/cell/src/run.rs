@@ -77,7 +77,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     network.start_capture()?;
     let virtual_time = machine.virtual_time;
     let flows = FlowContext {
-        gate: gate_of(&cell.flows, zero),
+        gate: gate_of(cell, zero),
         cell,
         network: &*network,
         testbed: &testbed,
@@ -390,6 +390,7 @@ impl Run<'_> {
         (context.far_server, context.port) = self.shared.network.server().unzip();
         let pause = Duration::from_nanos(self.shared.cell.heartbeat_ns);
         let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
+        let begin = || flows.arrive();
         let on_fault = |error: &CellError| {
             progress.fail_with(error.into());
             waiting.unpark();
@@ -407,7 +408,7 @@ impl Run<'_> {
             let running_flows = flows
                 .start(scope, &endings, &on_fault, |number, flow| self.settings_of_flow(number, flow, &settings))?;
             let running = scope.spawn(|| {
-                let result = if flows.gate.wait().is_some() { workload.run(&context) } else { Ok(Measured::default()) };
+                let result = flows.run_workload(&mut context, &begin);
                 flows.end(&endings);
                 over.store(true, Ordering::Release);
                 waiting.unpark();
