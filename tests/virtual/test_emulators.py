@@ -56,9 +56,13 @@ def both(cells: VirtualCells, workload: Object, **sections: Object) -> tuple[Vir
 
 
 def until_the_last_exchange(ran: VirtualRun) -> pl.DataFrame:
-    """Its packets. How a connection is closed depends on which of two hosts comes first at one instant."""
+    """Its packets. How a connection is closed depends on which of two hosts comes first at one instant.
+
+    What hosts say of their sending reaches only the emulator in the kernel.
+    """
     last_ns = ran.samples().select(pl.coalesce("received_ns", "sent_ns")).max().item()
-    return ran.packets().filter(pl.col("in_ns") < last_ns).sort("direction", "index", "copy")
+    packets = ran.packets().drop("trigger", "held_by", "held_since_ns", "written_ns")
+    return packets.filter(pl.col("in_ns") < last_ns).sort("direction", "index", "copy")
 
 
 def assert_alike(runs: tuple[VirtualRun, VirtualRun]) -> pl.DataFrame:

@@ -6,9 +6,7 @@ use crate::measured::{Measured, ProgramEnd};
 use crate::needs::ConnectionNeeds;
 use crate::programs::output_tail::output_tail;
 use crate::programs::placeholders::Placeholders;
-use crate::programs::readiness::{
-    FORMS, LONGEST_START_TIMEOUT_NS, Readiness, START_TIMEOUT_NS, is_usual, seconds, start_timeout_ns,
-};
+use crate::programs::readiness::{FORMS, LONGEST_START_TIMEOUT_NS, Readiness, is_usual, seconds, start_timeout_ns};
 use crate::programs::ready::Waited;
 use crate::programs::{CellPrograms, Role, Sign, Surroundings, in_words, server_in_words, status_in_words};
 use crate::warning::Warning;
@@ -61,7 +59,7 @@ pub struct Program {
     pub ready: Option<String>,
     /// How long it may take until it is ready.
     #[serde(default = "start_timeout_ns", skip_serializing_if = "is_usual")]
-    #[schemars(range(min = MIN_TIMEOUT_NS, max = LONGEST_START_TIMEOUT_NS), extend("default" = START_TIMEOUT_NS))]
+    #[schemars(range(min = MIN_TIMEOUT_NS, max = LONGEST_START_TIMEOUT_NS), extend("default_help" = "30 s"))]
     pub start_timeout_ns: u64,
     /// Environment variables of both, each as NAME=VALUE, with placeholders.
     #[serde(default, skip_serializing_if = "Option::is_none")]

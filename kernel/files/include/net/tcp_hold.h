@@ -5,6 +5,9 @@
 #ifndef _NET_TCP_HOLD_H
 #define _NET_TCP_HOLD_H
 
+/* Reading the kernel's own clock moves it by 1 ns; this does not. */
+unsigned long long um_monotonic_ns(void);
+
 /* What kept the head of the queue from being sent. The numbers are those of crates/packet/src/sending.rs. */
 enum tcp_hold_reason {
 	TCP_HOLD_NONE,
