@@ -31,7 +31,6 @@ static uint64_t of_day(void)
     gettimeofday(&now, NULL);
     return now.tv_sec * 1000000ull + now.tv_usec;
 }
-static uint64_t counter(void) { return __rdtsc(); }
 """
 
 COUNTER = """
@@ -105,12 +104,13 @@ def test_the_processors_counter_is_virtual_time_in_nanoseconds(cells: VirtualCel
     runs = [ran(cells, tmp_path, COUNTER) for _ in range(2)]
     assert runs[0].digests() == runs[1].digests()
     apart, ticks, slept_ns, processor = map(int, runs[0].text("client.out").split())
-    assert (apart, processor) == (0, 0)
-    assert ticks == slept_ns
+    # Each reading adds 1 to 16 ns, so that no two are the same. The C library has made some tens at its start.
+    assert 0 < apart < 1000 and processor == 0
+    assert abs(ticks - slept_ns) < 1000
     assert ms(20) <= ticks <= ms(20.06)
 
 
-@pytest.mark.parametrize(("clock", "unit"), [("monotonic", 1), ("of_day", 1000), ("counter", 1)])
+@pytest.mark.parametrize(("clock", "unit"), [("monotonic", 1), ("of_day", 1000)])
 def test_a_loop_that_reads_a_clock_sees_it_move(cells: VirtualCells, tmp_path: Path, clock: str, unit: int) -> None:
     runs = [ran(cells, tmp_path, LOOP, f"-DCLOCK={clock}", f"-DUNIT={unit}") for _ in range(2)]
     assert runs[0].digests() == runs[1].digests()
