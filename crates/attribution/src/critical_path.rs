@@ -25,7 +25,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The wait of a lost packet's sender until it sent the same again.
+    /// A lost packet's sender's wait, until it sent the same again.
     pub fn of_recovery(lost: &PacketRecord, to: Instant, part: DelayCause) -> Self {
         let is_timer = matches!(part, DelayCause::RetransmissionTimer | DelayCause::ProbeTimer);
         Self {

@@ -1,4 +1,4 @@
-//! What cut a sender's congestion window, and until when it stayed below its former size.
+//! Losses' effect on a sender's congestion window, until it is back at its former size.
 
 use crate::DelayCause;
 
@@ -8,14 +8,14 @@ pub struct Cuts {
     all: Vec<Cut>,
     /// The most in flight since the last one.
     most: u64,
-    /// Up to where bytes have to be acknowledged before the last one is over.
+    /// The acknowledgement at which the last one is over.
     recovered: u64,
 }
 
 struct Cut {
     /// Its first retransmission.
     send: usize,
-    /// The most in flight before, to which the window has to come back.
+    /// The most in flight before: the window's former size.
     before: u64,
     /// Whether something was lost.
     lost: bool,
@@ -36,7 +36,7 @@ impl Flight {
 }
 
 impl Cuts {
-    /// Adds the next sending. `again` where it is a retransmission: whether what it repeats was lost.
+    /// Adds the next sending. `again` for a retransmission: whether the original was lost.
     pub fn add(&mut self, send: usize, flight: Flight, again: Option<bool>) {
         let is_recovering = flight.acknowledged < self.recovered;
         match (again, self.all.last_mut()) {
@@ -52,7 +52,7 @@ impl Cuts {
         }
     }
 
-    /// The congestion window's name for a sending that waited for it, with so many bytes in flight.
+    /// The congestion window's name for a sending behind it, with so many bytes in flight.
     pub fn name(&self, send: usize, in_flight: u64) -> DelayCause {
         let until = self.all.partition_point(|cut| cut.send <= send);
         match self.all[..until].last().filter(|cut| in_flight < cut.before) {

@@ -140,7 +140,7 @@ impl<'a> Attribution<'a> {
         all[..all.partition_point(|it| it.began <= before)].last()?.arrival(Side::Forward, stream, before)
     }
 
-    /// Splits the pieces of a connection's handshakes: while lost data waited to be sent again, that is what the time was.
+    /// Splits the pieces of a connection's handshakes: waits for retransmissions are loss recovery.
     pub fn with_recoveries(&self, client_port: u16, pieces: Vec<Interval>) -> Vec<Interval> {
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return pieces };
         let (from, to) = (first.from, last.to);

@@ -7,9 +7,9 @@ use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 
-/// Packets carried by links, by the end of their transmission. A path of several links counts as one: its packets wait at the slowest.
+/// Packets carried by links, by the end of their transmission. Several links count as one, the slowest.
 pub struct Links<'a> {
-    /// Whether they carry more than what is recorded: background traffic.
+    /// Whether they carry unrecorded packets: background traffic.
     is_shared: bool,
     forward: Vec<Carried<'a>>,
     reverse: Vec<Carried<'a>>,
@@ -81,7 +81,7 @@ impl<'a> Links<'a> {
         path.name(landed, wait.unwrap_or(DelayCause::propagation(side)), Place::Path, Some(packet), 0);
         path.name(on_wire(packet), DelayCause::jitter(side), Place::Path, Some(packet), 0);
         path.name(begun(packet).max(packet.entered), DelayCause::serialisation(side), Place::Path, Some(packet), 0);
-        // While no recorded packet was ahead of it, it waited for the link itself, as for tokens; or for what no record has.
+        // Without a recorded packet ahead, it waited for the link itself, as for tokens, or for background traffic.
         let alone = if self.is_shared { DelayCause::queueing(side) } else { DelayCause::serialisation(side) };
         let (mut own, mut next) = (packet, self.position_of(packet));
         let flow = flow_of(packet);
@@ -113,8 +113,8 @@ impl<'a> Links<'a> {
         own
     }
 
-    /// Splits waits for a window: while a link was busy with the connection's own data, a larger window would have spared nothing, and the
-    /// time is the link's.
+    /// Splits waits for a window: while a link was busy with the connection's own data, a larger window would have saved
+    /// nothing, and the time is the link's.
     pub fn without_busy_times(&self, pieces: Vec<Interval>, protocol: u8, client_port: u16) -> Vec<Interval> {
         if pieces.iter().all(|it| !is_for_window(it.part)) {
             return pieces;
@@ -136,13 +136,13 @@ impl<'a> Links<'a> {
         self.busy[side as usize].get(&(protocol, client_port)).map_or(&[], Vec::as_slice)
     }
 
-    /// A packet's place among those that its direction's links carried.
+    /// A packet's place among its direction's carried packets.
     fn position_of(&self, packet: &PacketRecord) -> Option<usize> {
         let key = (on_wire(packet), packet.index, packet.copy);
         self.of(packet.side).binary_search_by_key(&key, |it| (it.whole, it.id.index, it.packet.copy)).ok()
     }
 
-    /// The packet that left the links right before the one at a position, and its own position.
+    /// The packet before the one at a position, and its own position.
     fn before(&self, side: Side, position: usize) -> Option<(usize, &Carried<'a>)> {
         let before = position.checked_sub(1)?;
         Some((before, &self.of(side)[before]))

@@ -127,7 +127,7 @@ impl<'a> QuicConnection<'a> {
         Self { began, hosts, forward, reverse }
     }
 
-    /// What waited for lost handshake data to be sent again, from `from` to `to`: of both hosts, in any order.
+    /// Both hosts' waits for retransmissions of lost handshake data, from `from` to `to`, in any order.
     pub fn recoveries(&self, from: Instant, to: Instant) -> Vec<Interval> {
         let mut all = Vec::new();
         for (sender, back) in [(&self.forward, &self.reverse), (&self.reverse, &self.forward)] {

@@ -93,7 +93,7 @@ impl<'a> Connection<'a> {
         first.is_some_and(|first| self.kind(sender, first, send) != DelayCause::FastRecovery)
     }
 
-    /// What waited for lost data to be sent again, from `from` to `to`: of both hosts, in any order.
+    /// Both hosts' waits for retransmissions of lost data, from `from` to `to`, in any order.
     pub fn recoveries(&self, from: Instant, to: Instant) -> Vec<Interval> {
         let mut all = Vec::new();
         for sender in [&self.forward, &self.reverse] {

@@ -22,7 +22,7 @@ pub struct Sender<'a> {
     pub acks: Vec<Ack<'a>>,
     /// Segments sent after an idle time, and the most in flight before.
     pub before_idle: Vec<(u32, u64)>,
-    /// What cut the congestion window.
+    /// Cuts in the congestion window.
     cuts: Cuts,
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
@@ -53,11 +53,11 @@ impl Segment<'_> {
     }
 }
 
-/// Why a segment with new bytes was sent when it was, as its sender's kernel says.
+/// A new segment's reason, by its sender's kernel.
 pub enum Told {
-    /// The last packet from the other host ended a wait.
+    /// The other host's last packet ended a wait.
     Released(DelayCause),
-    /// A timer did, or the host itself; since when.
+    /// A timer did, or the host itself; with its beginning.
     Waited(DelayCause, Instant),
     /// TCP did not hold it back: its program wrote.
     Written,
@@ -297,7 +297,7 @@ impl<'a> Sender<'a> {
         cuts
     }
 
-    /// What its sender's kernel says about a segment with new bytes.
+    /// A new segment's reason, if its sender's kernel gave one.
     pub fn told(&self, send: usize) -> Option<Told> {
         let sent = &self.sends[send];
         let (told, side) = (sent.packet.sending?, sent.packet.side);
@@ -309,7 +309,7 @@ impl<'a> Sender<'a> {
             (_, Trigger::LossProbeTimer) => Told::Waited(DelayCause::TailLossProbe, since),
             (_, Trigger::PersistTimer) => Told::Waited(DelayCause::ZeroWindow, since),
             (Some(Hold::SmallQueue | Hold::Failed), _) => Told::Waited(DelayCause::sender(side), since),
-            // A program that waited for room wrote when an acknowledgement had made some.
+            // A program writes once an acknowledgement has made room.
             (Some(hold), Trigger::Packet | Trigger::Write) => Told::Released(match hold {
                 Hold::SendBuffer => DelayCause::SendBuffer,
                 Hold::Nagle | Hold::TsoDeferral if told.trigger == Trigger::Write => return Some(Told::Written),
@@ -322,7 +322,7 @@ impl<'a> Sender<'a> {
         })
     }
 
-    /// The congestion window's name for a segment that waited for it.
+    /// The congestion window's name for a segment behind it.
     pub fn congestion_window(&self, send: usize) -> DelayCause {
         self.cuts.name(send, self.in_flight(&self.sends[send]))
     }

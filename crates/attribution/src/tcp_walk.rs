@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 /// How many times as long as a host takes to answer acknowledgements have to be apart, for one not to come by chance when something
 /// else happens.
 const FEW: u64 = 10;
-/// Rounds of equal size that do not come by chance, and a size that is no single message's.
+/// Fewer rounds may be alike by chance; smaller ones may be single messages.
 const FEWEST_ROUNDS: usize = 4;
 const LEAST_ROUND: u64 = 8 * 1024;
 /// A time within which hardly anything happens by chance.
@@ -52,7 +52,7 @@ impl<'a> TcpConversation<'a> {
         walked
     }
 
-    /// The size after which a program always waited for the other's message, if there is one: a window or a request size of its own.
+    /// A program's own window or request size: it waited for the other's message after every so many bytes.
     fn rounds(&self, side: Side) -> Option<Window> {
         let (sender, other) = (self.connection.sender(side), self.connection.sender(side.opposite()));
         let (mut rounds, mut bytes) = (Vec::new(), 0);

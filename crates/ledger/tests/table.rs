@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::FileReader;
-use crosswind_ledger::{DropCause, Headers, LedgerError, PacketRecord, PacketTable, Verdict};
+use crosswind_ledger::{DropCause, Headers, Hold, LedgerError, PacketRecord, PacketTable, Sending, Trigger, Verdict};
 use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::loss::LOSS;
 use crosswind_path::{Side, TimeSpent};
@@ -16,7 +16,7 @@ use crosswind_units::{Bytes, Duration, Instant};
 use std::io::Cursor;
 use support::SmallDisk;
 
-fn ns(ns: u64) -> Instant {
+const fn ns(ns: u64) -> Instant {
     Instant::from_nanos(ns)
 }
 
@@ -25,6 +25,13 @@ const SPENT: TimeSpent = TimeSpent {
     serialisation: Duration::from_nanos(2),
     queueing: Duration::from_nanos(3),
     jitter: Duration::from_nanos(4),
+};
+
+const SENDING: Sending = Sending {
+    trigger: Trigger::Packet,
+    held_by: Some(Hold::Nagle),
+    held_since: Some(ns(500)),
+    written: Some((ns(600), ns(700))),
 };
 
 fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> PacketRecord {
@@ -45,6 +52,7 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         marked_in: (verdict == Verdict::Delivered).then_some(0),
         hop: 1,
         left: left.map(ns),
+        sending: (index == 1).then_some(SENDING),
         verdict,
         ..PacketRecord::new(side, index, ns(1_000 + index), headers)
     }
@@ -83,7 +91,8 @@ fn every_column_is_read_back_as_it_was_written() {
     let schema = batch.schema();
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let documented = "direction index copy flipped_bit size_bytes protocol source_port destination_port payload_bytes in_ns due_ns out_ns \
-                      verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns marked hop";
+                      verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns marked hop \
+                      trigger held_by held_since_ns written_ns";
     assert_eq!(names, documented.split_whitespace().collect::<Vec<_>>());
 
     let text = |name: &str| {
@@ -113,6 +122,11 @@ fn every_column_is_read_back_as_it_was_written() {
     assert_eq!(column("marked").as_primitive::<UInt8Type>().values(), &[1, 0, 0, 0, 0]);
     let hops: Vec<_> = column("hop").as_primitive::<UInt8Type>().iter().collect();
     assert_eq!(hops, [Some(0), Some(1), Some(1), None, None]);
+    let second = |value: &str| [None, Some(value.to_owned()), None, None, None];
+    assert_eq!((text("trigger"), text("held_by")), (second("packet").to_vec(), second("nagle").to_vec()));
+    let time = |name: &str| column(name).as_primitive::<Int64Type>().iter().collect::<Vec<_>>();
+    assert_eq!(time("held_since_ns"), [None, Some(-1_500), None, None, None]);
+    assert_eq!(time("written_ns"), [None, Some(-1_300), None, None, None]);
     let out = column("out_ns").as_primitive::<Int64Type>();
     assert_eq!((out.value(0), out.null_count()), (1_500, 4));
 }
@@ -121,7 +135,7 @@ fn every_column_is_read_back_as_it_was_written() {
 fn a_table_without_packets_has_its_schema() {
     let file = write(Instant::ZERO, &[]);
     let reader = FileReader::try_new(Cursor::new(file), None).unwrap();
-    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (20, 0));
+    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (24, 0));
 }
 
 #[test]

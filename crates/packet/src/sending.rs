@@ -1,9 +1,9 @@
-//! What a sender's kernel knows about why it sent a TCP segment when it did (`kernel/files/include/net/tcp_hold.h`).
+//! A TCP sender's reasons, by its kernel (`kernel/files/include/net/tcp_hold.h`).
 
 use crosswind_units::{Instant, named};
 
 named! {
-/// What kept a segment from being sent last.
+/// A segment's last obstacle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hold {
     /// The receiver's window.
@@ -22,7 +22,7 @@ pub enum Hold {
     TsoDeferral = "tso_deferral",
     /// Waiting for enough data to probe a larger packet.
     MtuProbe = "mtu_probe",
-    /// The device did not take it.
+    /// The device refused it.
     Failed = "failed",
     /// A full send buffer, while the program had more.
     SendBuffer = "send_buffer",
@@ -30,7 +30,7 @@ pub enum Hold {
 }
 
 named! {
-/// What a host acted upon when it sent a segment.
+/// The event behind a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
     /// Its program wrote.
@@ -43,35 +43,35 @@ pub enum Trigger {
     Packet = "packet",
     /// The retransmission timer.
     RetransmissionTimer = "retransmission_timer",
-    /// The timer of the tail loss probe.
+    /// The tail loss probe's timer.
     LossProbeTimer = "loss_probe_timer",
-    /// The timer that gives reordered packets time.
+    /// The timer for reordered packets.
     ReorderingTimer = "reordering_timer",
-    /// The timer that asks a closed window.
+    /// The persist timer, for a closed window.
     PersistTimer = "persist_timer",
     /// The keepalive timer.
     KeepaliveTimer = "keepalive_timer",
-    /// The timer of a delayed acknowledgement.
+    /// A delayed acknowledgement's timer.
     DelayedAckTimer = "delayed_ack_timer",
-    /// The timer of a compressed acknowledgement.
+    /// A compressed acknowledgement's timer.
     CompressedAckTimer = "compressed_ack_timer",
-    /// The timer of the pace.
+    /// The pace's timer.
     PacingTimer = "pacing_timer",
     /// The host's queues have room for the socket again.
     SmallQueue = "small_queue",
 }
 }
 
-/// Why a segment was sent when it was.
+/// A segment's reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sending {
-    /// What the host acted upon.
+    /// The host's reason to act.
     pub trigger: Trigger,
-    /// What had kept the head of its queue from being sent: of the new bytes, or of those to be sent again.
+    /// The last obstacle for the head of the queue: new bytes, or retransmissions.
     pub held_by: Option<Hold>,
-    /// Since when; of a pure acknowledgement, since when it was due.
+    /// Its beginning; for a pure acknowledgement, the time it was due.
     pub held_since: Option<Instant>,
-    /// When its program wrote its first bytes, and the last.
+    /// The writes with its first and its last byte.
     pub written: Option<(Instant, Instant)>,
 }
 
@@ -116,15 +116,15 @@ impl Trigger {
     }
 }
 
-/// A segment's facts as the kernel hands them over: `struct crosswind_sending`. Times are the kernel's, nanoseconds; 0: none.
+/// The same as `struct crosswind_sending`. Times are the kernel's, nanoseconds; 0: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct RawSending {
-    /// Since when it was held back.
+    /// The obstacle's beginning.
     pub held_since: u64,
-    /// When its program wrote its first bytes.
+    /// The write with its first byte.
     pub written_first: u64,
-    /// And its last.
+    /// The write with its last byte.
     pub written_last: u64,
     /// A [`Hold`] as a number.
     pub held_by: u8,
@@ -133,7 +133,7 @@ pub struct RawSending {
 }
 
 impl RawSending {
-    /// The same with the path's times, by `own`; none of other packets than TCP's.
+    /// The same with the path's times, by `own`; none for other packets than TCP's.
     pub fn read(self, own: impl Fn(u64) -> Instant) -> Option<Sending> {
         let time = |at: u64| (at > 0).then(|| own(at));
         Some(Sending {

@@ -10,9 +10,7 @@ use crosswind_units::{Bytes, Instant};
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the types name the fields
 pub enum Event<'a> {
-    /// A host sent a packet into the path; `sending` where it is TCP and not a SYN of a
-    /// listener, `dropped` where the path dropped it on entry. `bytes` are those of the packet, where they
-    /// are wanted.
+    /// A host sent a packet into the path; `sending` for TCP, `dropped` if the path dropped it on entry, `bytes` if wanted.
     Entered {
         side: Side,
         at: Instant,

@@ -69,7 +69,7 @@ impl<B: Buffer> Forwarding<B> {
         }
     }
 
-    /// Takes a packet sent at `now` by a host, with what its kernel knows about that.
+    /// Takes a packet sent at `now` by a host, with its kernel's reasons.
     pub fn handle_packet(&mut self, pair: u8, side: Side, now: u64, buffer: B, sending: RawSending) {
         let (now, sending) = (self.own(now), sending.read(|at| self.own(at)));
         let bytes = buffer.bytes();
