@@ -44,6 +44,6 @@ def test_a_run_without_programs_says_nothing() -> None:
 
 
 def test_only_the_home_itself_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/root")
-    words = ["/root", "/root/x", "--file=/root/x", "/root-cause/x", "/rooted"]
-    assert [without_home(word) for word in words] == ["~", "~/x", "--file=~/x", "/root-cause/x", "/rooted"]
+    monkeypatch.setenv("HOME", "/srv/home")
+    words = ["/srv/home", "/srv/home/x", "--file=/srv/home/x", "/srv/home-made/x", "/srv/homely"]
+    assert [without_home(word) for word in words] == ["~", "~/x", "--file=~/x", "/srv/home-made/x", "/srv/homely"]

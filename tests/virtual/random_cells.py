@@ -130,7 +130,7 @@ def without(cell: RandomCell, cause: str) -> RandomCell | None:
 
 
 def causes(told: Mapping[str, int]) -> dict[str, int]:
-    """What can be taken away, with what it is said to cost."""
+    """Removable causes, each with its told cost."""
     groups = {
         "receive_window": ("receive_window", "zero_window"),
         "send_buffer": ("send_buffer",),

@@ -39,6 +39,25 @@ impl Interval {
         }
     }
 
+    /// Adds it to `all`, with `others` in their places of it: in order of time.
+    pub fn cut(self, others: impl Iterator<Item = Self>, all: &mut Vec<Self>) {
+        let mut at = self.from;
+        for other in others {
+            let (from, to) = (other.from.max(at), other.to.min(self.to));
+            if from >= to {
+                continue;
+            }
+            if at < from {
+                all.push(Self { from: at, to: from, ..self });
+            }
+            all.push(Self { from, to, ..other });
+            at = to;
+        }
+        if at < self.to {
+            all.push(Self { from: at, ..self });
+        }
+    }
+
     fn is_like(&self, other: &Self) -> bool {
         let of = |it: &Self| (it.part, it.place, it.data, it.packet.map(|packet| packet.side));
         self.count == 0 && other.count == 0 && of(self) == of(other)

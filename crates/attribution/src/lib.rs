@@ -156,21 +156,7 @@ impl<'a> Attribution<'a> {
         let mut all = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let is_handshake = matches!(piece.part, DelayCause::SecurityHandshake | DelayCause::UpgradeHandshake);
-            let mut at = piece.from;
-            for wait in waits.iter().filter(|_| is_handshake) {
-                let (from, to) = (wait.from.max(at), wait.to.min(piece.to));
-                if from >= to {
-                    continue;
-                }
-                if at < from {
-                    all.push(Interval { from: at, to: from, ..piece });
-                }
-                all.push(Interval { from, to, ..*wait });
-                at = to;
-            }
-            if at < piece.to {
-                all.push(Interval { from: at, ..piece });
-            }
+            piece.cut(waits.iter().filter(|_| is_handshake).copied(), &mut all);
         }
         all
     }

@@ -122,11 +122,11 @@ impl<'a> Links<'a> {
         let busy = Side::BOTH.map(|side| self.busy(side, protocol, client_port));
         let mut all = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            if is_for_window(piece.part) {
-                split(piece, busy[piece.data as usize], &mut all);
-            } else {
-                all.push(piece);
-            }
+            let busy = if is_for_window(piece.part) { busy[piece.data as usize] } else { &[] };
+            let first = busy.partition_point(|it| it.1 <= piece.from);
+            let times = busy[first..].iter().take_while(|it| it.0 < piece.to);
+            let part = DelayCause::serialisation(piece.data);
+            piece.cut(times.map(|&(from, to)| Interval { from, to, part, place: Place::Path, ..piece }), &mut all);
         }
         all
     }
@@ -172,23 +172,6 @@ const fn is_for_window(part: DelayCause) -> bool {
             | StreamWindow
             | ConnectionWindow
     )
-}
-
-/// Adds a piece to others, as the link's where that was busy.
-fn split(piece: Interval, busy: &[(Instant, Instant)], all: &mut Vec<Interval>) {
-    let mut at = piece.from;
-    let first = busy.partition_point(|it| it.1 <= piece.from);
-    for &(from, to) in busy[first..].iter().take_while(|it| it.0 < piece.to) {
-        let (from, to) = (from.max(piece.from), to.min(piece.to));
-        if at < from {
-            all.push(Interval { from: at, to: from, ..piece });
-        }
-        all.push(Interval { from, to, part: DelayCause::serialisation(piece.data), place: Place::Path, ..piece });
-        at = to;
-    }
-    if at < piece.to {
-        all.push(Interval { from: at, ..piece });
-    }
 }
 
 impl<'a> Carried<'a> {

@@ -223,13 +223,17 @@ impl<'a> Sender<'a> {
             }
             sent += u64::from(datagram.packet.headers.payload_bytes);
             up_to.push(sent);
-            let first = self.pieces(send).find_map(|(number, bytes)| {
-                self.streams.get(&number)?.first_with(bytes.start).filter(|&first| first < send)
-            });
-            let again = first.map(|first| self.sends[first].arrived.is_none());
+            let again = self.repeated(send).map(|first| self.sends[first].arrived.is_none());
             self.cuts.add(send, Flight { sent, acknowledged }, again);
             self.in_flight.push(sent.saturating_sub(acknowledged));
         }
+    }
+
+    /// The earlier datagram with some of a datagram's stream bytes, if any.
+    pub fn repeated(&self, send: usize) -> Option<usize> {
+        self.pieces(send).find_map(|(number, bytes)| {
+            self.streams.get(&number)?.first_with(bytes.start).filter(|&first| first < send)
+        })
     }
 
     /// The congestion window's name for a datagram that waited for it.

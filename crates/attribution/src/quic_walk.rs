@@ -155,7 +155,7 @@ impl DirectionState {
             }
             let is_recovering = recovered.is_some_and(|recovered| acked < recovered);
             self.reach.push(recovered.map(|_| if is_recovering { 0 } else { most }));
-            if sends_again(sender, send) {
+            if sender.repeated(send).is_some() {
                 self.again += 1;
                 (recovered, most) = (Some(self.sent[send]), 0);
             } else if !is_recovering {
@@ -212,12 +212,6 @@ fn deliveries(sender: &Sender<'_>) -> Vec<Delivery> {
 fn has_data(sender: &Sender<'_>, send: usize) -> bool {
     let is_data = |frame| matches!(frame, QuicFrame::Datagram { .. } | QuicFrame::Stream { is_last: true, .. });
     sender.pieces(send).next().is_some() || sender.frames(send).any(is_data)
-}
-
-fn sends_again(sender: &Sender<'_>, send: usize) -> bool {
-    sender.pieces(send).any(|(stream, bytes)| {
-        sender.streams.get(&stream).and_then(|it| it.first_with(bytes.start)).is_some_and(|first| first < send)
-    })
 }
 
 fn is_to_be_acknowledged(sender: &Sender<'_>, send: usize) -> bool {

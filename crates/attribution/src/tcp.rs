@@ -452,53 +452,25 @@ impl Walk<'_, '_> {
             }
             let previous = send.checked_sub(1).filter(|&it| sender.sends[it].packet.entered >= path.beginning());
             let in_flight = sent.after > sender.acks[..seen].last().map_or(0, |ack| ack.acknowledged);
-            let Some(previous) = previous else {
-                // Only the host held it back; or something invisible on the wire did.
-                let prompt = at.saturating_since(path.beginning()) <= self.connection.hosts.promptness;
-                if let Some(Told::Waited(part, since)) = told {
-                    path.name(since.max(path.beginning()), part, Place::sender(side), Some(sent.packet), 0);
-                } else if in_flight && !prompt && (told.is_none() || sent.is_held_by_nagle()) {
-                    if self.is_probe(send) {
-                        let before = send.checked_sub(1).map(|it| sender.sends[it].packet);
-                        path.name(path.beginning(), DelayCause::TailLossProbe, Place::sender(side), before, 0);
-                        return None;
-                    }
-                    self.name_hold(sent, path.beginning(), path);
-                }
-                path.name(path.beginning(), DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
-                return None;
-            };
-            let gap = at.saturating_since(sender.sends[previous].packet.entered);
-            if let Some(told) = told {
-                match told {
-                    Told::Waited(part, since) => path.name(since, part, Place::sender(side), Some(sent.packet), 0),
-                    _ if sent.is_held_by_nagle() => {
-                        self.name_hold(sent, sender.sends[previous].packet.entered, path);
-                    }
-                    _ => {}
-                }
-                path.name(
-                    sender.sends[previous].packet.entered,
-                    DelayCause::sender(side),
-                    Place::sender(side),
-                    Some(sent.packet),
-                    0,
-                );
-                send = previous;
+            let since = previous.map_or(path.beginning(), |it| sender.sends[it].packet.entered);
+            let waited = at.saturating_since(since) > self.connection.hosts.promptness;
+            if told.is_none() && in_flight && waited && self.is_probe(send) {
+                let before = send.checked_sub(1).map(|it| sender.sends[it].packet);
+                path.name(since, DelayCause::TailLossProbe, Place::sender(side), before, 0);
+                send = previous?;
                 continue;
             }
-            if in_flight && gap > self.connection.hosts.promptness && self.is_probe(send) {
-                let before = sender.sends[previous].packet;
-                path.name(before.entered, DelayCause::TailLossProbe, Place::sender(side), Some(before), 0);
-                send = previous;
-                continue;
-            }
-            let since = sender.sends[previous].packet.entered;
-            if gap > self.connection.hosts.promptness {
-                self.name_hold(sent, since, path);
+            match told {
+                Some(Told::Waited(part, from)) => {
+                    path.name(from.max(since), part, Place::sender(side), Some(sent.packet), 0);
+                }
+                Some(_) if sent.is_held_by_nagle() => self.name_hold(sent, since, path),
+                // Something invisible on the wire held it back, but at the beginning perhaps only the host.
+                None if waited && (in_flight || previous.is_some()) => self.name_hold(sent, since, path),
+                _ => {}
             }
             path.name(since, DelayCause::sender(side), Place::sender(side), Some(sent.packet), 0);
-            send = previous;
+            send = previous?;
         }
     }
 

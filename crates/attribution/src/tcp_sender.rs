@@ -57,7 +57,7 @@ impl Segment<'_> {
 pub enum Told {
     /// The other host's last packet ended a wait.
     Released(DelayCause),
-    /// A timer did, or the host itself; with its beginning.
+    /// A timer ended a wait, or the host itself did; with the beginning.
     Waited(DelayCause, Instant),
     /// TCP did not hold it back: its program wrote.
     Written,

@@ -335,8 +335,7 @@ impl Cell {
             let problem = "is that of a flow beside the program, whose servers listen on 7001 and the ports above it";
             return refuse("workload.port", problem, "take another port");
         }
-        let is_set = |key: &str| self.workload.setting(key).is_some_and(|value| !value.is_null());
-        if is_set("ready") && self.workload.connections().is_none() && !is_set("server") {
+        if self.workload.is_set("ready") && self.workload.connections().is_none() && !self.workload.is_set("server") {
             return refuse("workload.ready", "is set, and there is no server to wait for", "leave it out");
         }
         let streams = [self.output.client_input, self.output.client_output, self.output.client_errors];

@@ -215,8 +215,7 @@ fn check_programs(workload: &WorkloadConfig) -> Result<(), SettingError> {
 
 /// Likewise, by its workload.
 fn is_helper(workload: &WorkloadConfig) -> bool {
-    let is_set = |key: &str| workload.setting(key).is_some_and(|value| !value.is_null());
-    is_set("ready") && !is_set("server")
+    workload.is_set("ready") && !workload.is_set("server")
 }
 
 /// Where a workload says nothing else, it goes on for as long as its flow does.

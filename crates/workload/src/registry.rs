@@ -92,6 +92,11 @@ impl WorkloadConfig {
         self.settings.get(name)
     }
 
+    /// Whether one of its settings has a value.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.setting(name).is_some_and(|value| !value.is_null())
+    }
+
     /// Its settings as a peer is told them.
     pub fn settings_for_peers(&self) -> Map<String, Value> {
         let own = |(name, _): &(&String, &Value)| !Peers::names().contains(&name.as_str());
