@@ -73,6 +73,39 @@ connection.connect(("server", 8000))
 connection.sendall(bytes(3_000_000))
 """
 
+GATEWAY = """
+import socket, sys, threading, time
+connection, client = socket.create_server(("", int(sys.argv[1]))).accept()
+store = socket.create_connection((client[0], 9000))
+rows = store.makefile("rb")
+for line in connection.makefile("rb"):
+    if line == b"nap\\n":
+        napping = threading.Thread(target=time.sleep, args=[0.05])
+        napping.start()
+        napping.join()
+    else:
+        store.sendall(line)
+        rows.readline()
+    connection.sendall(b"done\\n")
+"""
+"""Answers a line once another thread has slept, or once a store at the client's host has answered."""
+
+ASKER = """
+import socket, threading, time
+listening = socket.create_server(("", 9000))
+def keep():
+    store, _ = listening.accept()
+    for line in store.makefile("rb"):
+        time.sleep(0.03)
+        store.sendall(b"row\\n")
+threading.Thread(target=keep, daemon=True).start()
+connection = socket.create_connection(("server", 8000))
+answers = connection.makefile("rb")
+for line in [b"nap\\n", b"query\\n", b"nap\\n"]:
+    connection.sendall(line)
+    answers.readline()
+"""
+
 RESOLVER = """
 import socket
 listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -130,7 +163,17 @@ def test_a_request_takes_two_round_trips_and_the_servers_time(connections: Conne
     assert in_ms(asked) == SETUP
     assert (asked["turns"], asked["beginning"], asked["ending"]) == (1, "handshake", "closed")
     (slept,) = connections(*server(), *client(0.3, 1000))
-    assert in_ms(slept) == {**SETUP, "server_host": 300}
+    assert in_ms(slept) == {**SETUP, "server_timer": 300}
+
+
+def test_what_a_server_waits_for_before_it_answers_is_said(connections: Connections) -> None:
+    asked, _ = connections("--server", f"{sys.executable} -c '{GATEWAY}' {{port}}", "--", sys.executable, "-c", ASKER)
+    spent, named = in_ms(asked), {part["part"]: part["waited_for"] for part in asked["parts"] if part["waited_for"]}
+    # Two naps of 50 ms, and a query of a round trip and 30 ms.
+    assert (spent["server_timer"], spent["server_connection"]) == (100, RTT_MS + 30)
+    assert named == {"server_timer": Path(sys.executable).name, "server_connection": "port 9000"}
+    # It reads the first line once it is connected to the store: what a thread acts upon is what it read last.
+    assert spent["server_host"] == RTT_MS
 
 
 def test_a_small_receive_buffer_is_what_a_transfer_waits_for(connections: Connections, tmp_path: Path) -> None:

@@ -25,6 +25,18 @@ macro_rules! with_parts {
             ServerHost: Hosts "server_host" "the server host"
                 "The server's program and kernel."
                 "was spent by the server's program" "",
+            ClientTimer: Hosts "client_timer" "a timer of the client"
+                "The client's program waited for a timer of its own, as its kernel says in virtual time."
+                "was the client's program, waiting for a timer" "the client's program waited {time} for a timer",
+            ServerTimer: Hosts "server_timer" "a timer of the server"
+                "The server's program waited for a timer of its own, as its kernel says in virtual time."
+                "was the server's program, waiting for a timer" "the server's program waited {time} for a timer",
+            ClientConnection: Hosts "client_connection" "another connection of the client"
+                "The client's program waited for what came on another connection of its host, as its kernel says in virtual time."
+                "was the client's program, waiting for another connection" "the client's program waited {time} for another connection",
+            ServerConnection: Hosts "server_connection" "another connection of the server"
+                "The server's program waited for what came on another connection of its host, as its kernel says in virtual time."
+                "was the server's program, waiting for another connection" "the server's program waited {time} for another connection",
             PropagationForward: Propagation "propagation_forward" "propagation to the server"
                 "In flight to the server, of packets that carried the message."
                 "was in flight" "",
@@ -234,6 +246,16 @@ impl DelayCause {
     /// Time at the sending host of direction `side`.
     pub fn sender(side: Side) -> Self {
         side.pick(Self::ClientHost, Self::ServerHost)
+    }
+
+    /// A wait for a timer by the program that sends in direction `side`.
+    pub(crate) fn timer(side: Side) -> Self {
+        side.pick(Self::ClientTimer, Self::ServerTimer)
+    }
+
+    /// A wait for another connection by the program that sends in direction `side`.
+    pub(crate) fn other_connection(side: Side) -> Self {
+        side.pick(Self::ClientConnection, Self::ServerConnection)
     }
 
     /// Time at the receiving host of direction `side`.

@@ -2,6 +2,7 @@
 
 use crate::DelayCause;
 use crate::critical_path::{Interval, PacketId};
+use crate::wakers::Other;
 use crate::walk::Window;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant, named};
@@ -37,6 +38,8 @@ pub struct Flow {
     pub pieces: Vec<Interval>,
     /// Limiting windows.
     pub windows: Vec<Window>,
+    /// Other events that its hosts waited for.
+    pub others: Vec<Other>,
     pub(crate) waits: Option<Waits>,
 }
 

@@ -77,6 +77,7 @@ impl Flow {
             sent,
             turns,
             spent,
+            others: links.wakers.others(&pieces),
             pieces,
             windows,
             waits: Waits::of(protocol, beginning, &packets),

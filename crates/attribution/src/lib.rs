@@ -26,6 +26,7 @@ mod tcp_sender;
 mod tcp_walk;
 mod udp;
 mod unanswered;
+mod wakers;
 mod walk;
 
 pub use critical_path::{Interval, PacketId, Place};

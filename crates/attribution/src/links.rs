@@ -2,6 +2,7 @@
 
 use crate::DelayCause;
 use crate::critical_path::{CriticalPath, Interval, PacketId, Place, Wait};
+use crate::wakers::Wakers;
 use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -15,6 +16,7 @@ pub struct Links<'a> {
     reverse: Vec<Carried<'a>>,
     /// By direction.
     busy: [Busy; 2],
+    pub wakers: Wakers<'a>,
 }
 
 /// By protocol and client's port: when links carried data.
@@ -64,7 +66,7 @@ impl<'a> Links<'a> {
         };
         let (forward, reverse) = (of(Side::Forward), of(Side::Reverse));
         let busy = [&forward, &reverse].map(|carried| busy_times(carried));
-        Self { is_shared, forward, reverse, busy }
+        Self { is_shared, forward, reverse, busy, wakers: Wakers::new(packets) }
     }
 
     /// Names a packet's time in the path, backwards; returns the packet at whose entry the critical path then is.

@@ -311,7 +311,7 @@ impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
         let arrived = self.last_cause(side.opposite(), at);
         // After a delivery a program begins to send something new.
         if let Some(arrived) = arrived.filter(|&it| self.state.is_prompt(it, at) && !is_begun(sender, send, it)) {
-            self.state.at_sender(arrived, DelayCause::sender(side), side, Some(packet));
+            self.state.at_host(arrived, packet);
             return Some(Step::Arrived(side.opposite(), arrived));
         }
         let limit = answers.iter().find_map(|&it| Some((walk.flow_control(send, it)?, it)));
@@ -326,13 +326,14 @@ impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
         let is_full = before.is_some_and(|it| is_full(sender, it, send));
         let continues = is_full && before.is_some_and(|it| is_continued(sender, it, send));
         if let Some(arrived) = arrived.filter(|&it| Some(it) > wrote && (!continues || self.state.is_prompt(it, at))) {
-            self.state.at_sender(arrived, DelayCause::sender(side), side, Some(packet));
+            self.state.at_host(arrived, packet);
             return Some(Step::Arrived(side.opposite(), arrived));
         }
         let (before, wrote) = (before?, wrote?);
         let waited = at.saturating_since(wrote);
         let waits_for_streams = answers.iter().any(|&it| opens_streams(sender, send, back, it));
         let part = if self.state.is_prompt(wrote, at) || !is_full && !waits_for_streams {
+            self.state.at_host(wrote, packet);
             DelayCause::sender(side)
         } else if continues && answers.is_empty() && waited <= sender.round_trip(at) {
             DelayCause::Pacing

@@ -170,7 +170,8 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
             // It was sent first before anything is known.
             return None;
         }
-        let arrived = self.connection.sender(side.opposite()).bytes.completion(at).map(|it| it.at);
+        let latest = self.connection.sender(side.opposite()).bytes.completion(at).map(|it| it.at);
+        let arrived = self.state.links.wakers.arrival(segment.packet).or(latest);
         let before = send.checked_sub(1).map(|it| (it, &sender.sends[it]));
         let wrote = before.map(|(_, it)| it.packet.entered);
         let seen = sender.acks_until(at).len();
@@ -201,7 +202,7 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
             return Some(self.again(side, send));
         }
         if let Some(arrived) = arrived.filter(|_| arrived > wrote && !at_once) {
-            self.state.at_sender(arrived, DelayCause::sender(side), side, Some(segment.packet));
+            self.state.at_host(arrived, segment.packet);
             return Some(Step::Arrived(side.opposite(), arrived));
         }
         let Some((before, previous)) = before else { return self.open(side) };
@@ -209,8 +210,11 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
         let acknowledged = seen.checked_sub(1).map_or(0, |it| sender.acks[it].acknowledged);
         let has_more = flags(previous.packet, TCP_PSH) == 0 && segment.start > acknowledged;
         let paced = told_why.is_none() && self.state.hosts.pacing && has_more && !self.state.is_prompt(entered, at);
-        let part = if paced { DelayCause::Pacing } else { DelayCause::sender(side) };
-        self.state.at_sender(entered, part, side, Some(segment.packet));
+        if paced {
+            self.state.at_sender(entered, DelayCause::Pacing, side, Some(segment.packet));
+        } else {
+            self.state.at_host(entered, segment.packet);
+        }
         Some(Step::Sent { side, send: before, passing: true })
     }
 

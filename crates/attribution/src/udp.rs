@@ -69,19 +69,24 @@ impl<'a> Datagrams<'a> {
             let at = sent.entered;
             let [own, other] = [&self.ways[side as usize], &self.ways[side.opposite() as usize]];
             // Without path delay, a datagram sent at this moment is no cause.
-            let arrived = other.last_arrival_of_earlier(at);
+            let latest = other.last_arrival_of_earlier(at);
+            let told = links.wakers.arrival(sent).and_then(|at| other.last_arrival(at));
+            let arrived = told.or(latest);
             let before = own.before(sent);
             let here = Place::sender(side);
             step = match (before, arrived) {
                 (Some(before), arrived) if arrived.is_none_or(|(at, _)| before.entered >= at) => {
                     let waited = at.saturating_since(before.entered) > self.hosts.promptness;
                     let lost = waited && (is_lost(before) || other.has_lost(before.entered, at));
-                    let part = if lost { DelayCause::DatagramLoss } else { DelayCause::sender(side) };
-                    path.name(before.entered, part, here, Some(before), 0);
+                    if lost {
+                        path.name(before.entered, DelayCause::DatagramLoss, here, Some(before), 0);
+                    } else {
+                        links.wakers.name(before.entered, sent, &mut path);
+                    }
                     Some(before)
                 }
                 (_, Some((came, cause))) => {
-                    path.name(came, DelayCause::sender(side), here, Some(sent), 0);
+                    links.wakers.name(came, sent, &mut path);
                     turns += 1;
                     Some(cause)
                 }

@@ -96,6 +96,11 @@ impl<'w, 'a> State<'w, 'a> {
         self.path.name(from, part, Place::sender(side), packet, 0);
     }
 
+    /// Names the time of the host that sent `packet`.
+    pub fn at_host(&mut self, from: Instant, packet: &PacketRecord) {
+        self.links.wakers.name(from, packet, &mut self.path);
+    }
+
     /// As [`Links::follow`].
     pub fn follow(&mut self, packet: &'a PacketRecord, wait: Wait) -> &'a PacketRecord {
         self.links.follow(packet, wait, &mut self.path)

@@ -116,6 +116,7 @@ pub struct ConnectionPart {
     time: Duration,
     times: Option<u32>,
     window_bytes: Option<u64>,
+    waited_for: Option<String>,
 }
 
 impl Row for ConnectionPart {
@@ -139,6 +140,11 @@ impl Row for ConnectionPart {
             "window_bytes",
             U64(|row| row.window_bytes),
             "Of a window, the most bytes that were in flight, or were allowed, while it held something back.",
+        ),
+        Column::optional(
+            "waited_for",
+            Text(|row| row.waited_for.as_deref()),
+            "Of a timer, the thread that it woke; of another connection, its port: where there were several, the one of the longest time.",
         ),
     ];
 }
@@ -170,6 +176,7 @@ fn parts(row: &ConnectionRow) -> Vec<ConnectionPart> {
         let by_part = DelayCause::ALL.iter().zip(row.flow.spent[data as usize]);
         by_part.filter(|it| it.1 > Duration::ZERO).map(move |(&part, time)| {
             let window = row.flow.windows.iter().find(|it| it.data == data && it.part == part);
+            let other = row.flow.others.iter().find(|it| it.data == data && it.part == part);
             ConnectionPart {
                 connection: row.connection,
                 data,
@@ -177,6 +184,7 @@ fn parts(row: &ConnectionRow) -> Vec<ConnectionPart> {
                 time,
                 times: window.map(|it| it.times),
                 window_bytes: window.map(|it| it.bytes),
+                waited_for: other.map(|it| it.name.clone()),
             }
         })
     };

@@ -28,7 +28,8 @@ mod table;
 pub use capture::{Capture, CaptureOptions};
 pub use conservation::{BackgroundReport, DeviceCounters, DirectionReport, HopReport, Ledger, LedgerReport, Passed};
 pub use crosswind_packet::{
-    Headers, Hold, Sending, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, Trigger, UDP,
+    Headers, Hold, Place, Sending, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, ThreadName,
+    Timer, Trigger, UDP, Waker,
 };
 pub use dropped::Dropped;
 pub use error::LedgerError;

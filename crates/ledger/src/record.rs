@@ -1,7 +1,7 @@
 //! A packet's record: headers, entry, due time, departure, and fate.
 
 use crate::table::Values::{Length, Text, Time, U8, U16, U32, U64};
-use crate::{Column, Headers, Hold, Row, Sending, Table};
+use crate::{Column, Headers, Hold, Place, Row, Sending, Table, Timer, Waker};
 use crosswind_path::{Cause, Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 
@@ -22,6 +22,8 @@ pub struct PacketRecord {
     pub headers: Headers,
     /// Why its sender sent it when it did, if its kernel said so.
     pub sending: Option<Sending>,
+    /// What its sender acted upon, likewise.
+    pub waker: Option<Waker>,
     /// When it entered the path.
     pub entered: Instant,
     /// When it was due to leave, or was dropped: the path's nominal time.
@@ -49,6 +51,7 @@ impl PacketRecord {
             size: Bytes(u64::from(headers.payload_bytes) + 40),
             headers,
             sending: None,
+            waker: None,
             entered,
             due: entered,
             spent: TimeSpent::default(),
@@ -149,10 +152,51 @@ impl Row for PacketRecord {
             Time(|row| row.sending.and_then(|it| it.written).map(|it| it.1)),
             "When its program had written its last byte, likewise.",
         ),
+        Column::optional(
+            "woken_by",
+            Text(|row| row.waker.map(|it| if matches!(it, Waker::Packet(..)) { "packet" } else { "timer" })),
+            "What its sender's thread acted upon, where its kernel says so (in virtual time), through other threads as well: a packet, or a timer.",
+        ),
+        Column::optional(
+            "woken_by_direction",
+            Text(|row| row.woken_by_packet().map(|it| it.0.name())),
+            "Of a packet, its direction; of a timer, that of the packet that its thread had acted upon before.",
+        ),
+        Column::optional(
+            "woken_by_index",
+            U64(|row| row.woken_by_packet().map(|it| it.1)),
+            "The packet's position in that direction.",
+        ),
+        Column::optional(
+            "woken_thread",
+            Text(|row| row.timer().map(|it| it.thread.as_str())),
+            "Of a timer, the thread that it woke.",
+        ),
+        Column::optional(
+            "slept_since_ns",
+            Time(|row| row.timer().and_then(|it| it.since)),
+            "Of a timer, since when that thread had slept: once, or in turns that timers ended.",
+        ),
     ];
 }
 
 impl PacketRecord {
+    /// The packet that its sender acted upon, if any; directly, or before it slept.
+    pub fn woken_by_packet(&self) -> Option<Place> {
+        match self.waker? {
+            Waker::Packet(place) => Some(place),
+            Waker::Timer(timer) => timer.before,
+        }
+    }
+
+    /// The timer that its sender acted upon, if any.
+    pub const fn timer(&self) -> Option<&Timer> {
+        match &self.waker {
+            Some(Waker::Timer(timer)) => Some(timer),
+            _ => None,
+        }
+    }
+
     /// The hop that dropped it, if any.
     const fn stopped_in(&self) -> Option<u8> {
         if matches!(self.verdict, Verdict::Dropped(DropCause::Path(_))) { Some(self.hop) } else { None }

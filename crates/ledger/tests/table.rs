@@ -8,7 +8,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::FileReader;
-use crosswind_ledger::{DropCause, Headers, Hold, LedgerError, PacketRecord, PacketTable, Sending, Trigger, Verdict};
+use crosswind_ledger::{
+    DropCause, Headers, Hold, LedgerError, PacketRecord, PacketTable, Place, Sending, ThreadName, Timer, Trigger,
+    Verdict, Waker,
+};
 use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::loss::LOSS;
 use crosswind_path::{Side, TimeSpent};
@@ -34,6 +37,12 @@ const SENDING: Sending = Sending {
     written: Some((ns(600), ns(700))),
 };
 
+const NAP: Timer = Timer {
+    thread: ThreadName(*b"worker\0\0\0\0\0\0\0\0\0\0"),
+    since: Some(ns(800)),
+    before: Some(Place(Side::Reverse, 8)),
+};
+
 fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> PacketRecord {
     let headers = Headers {
         version: 4,
@@ -53,6 +62,10 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         hop: 1,
         left: left.map(ns),
         sending: (index == 1).then_some(SENDING),
+        waker: [Some(Waker::Packet(Place(Side::Forward, 7))), Some(Waker::Timer(NAP)), None]
+            .get(index as usize)
+            .copied()
+            .flatten(),
         verdict,
         ..PacketRecord::new(side, index, ns(1_000 + index), headers)
     }
@@ -92,7 +105,8 @@ fn every_column_is_read_back_as_it_was_written() {
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let documented = "direction index copy flipped_bit size_bytes protocol source_port destination_port payload_bytes in_ns due_ns out_ns \
                       verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns marked hop \
-                      trigger held_by held_since_ns written_ns";
+                      trigger held_by held_since_ns written_ns \
+                      woken_by woken_by_direction woken_by_index woken_thread slept_since_ns";
     assert_eq!(names, documented.split_whitespace().collect::<Vec<_>>());
 
     let text = |name: &str| {
@@ -127,6 +141,14 @@ fn every_column_is_read_back_as_it_was_written() {
     let time = |name: &str| column(name).as_primitive::<Int64Type>().iter().collect::<Vec<_>>();
     assert_eq!(time("held_since_ns"), [None, Some(-1_500), None, None, None]);
     assert_eq!(time("written_ns"), [None, Some(-1_300), None, None, None]);
+    let first_two =
+        |first: Option<&str>, second: &str| [first.map(str::to_owned), Some(second.to_owned()), None, None, None];
+    assert_eq!(text("woken_by"), first_two(Some("packet"), "timer"));
+    assert_eq!(text("woken_by_direction"), first_two(Some("forward"), "reverse"));
+    let woken: Vec<_> = column("woken_by_index").as_primitive::<UInt64Type>().iter().collect();
+    assert_eq!(woken, [Some(7), Some(8), None, None, None]);
+    assert_eq!(text("woken_thread"), first_two(None, "worker"));
+    assert_eq!(time("slept_since_ns"), [None, Some(-1_200), None, None, None]);
     let out = column("out_ns").as_primitive::<Int64Type>();
     assert_eq!((out.value(0), out.null_count()), (1_500, 4));
 }
@@ -135,7 +157,7 @@ fn every_column_is_read_back_as_it_was_written() {
 fn a_table_without_packets_has_its_schema() {
     let file = write(Instant::ZERO, &[]);
     let reader = FileReader::try_new(Cursor::new(file), None).unwrap();
-    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (24, 0));
+    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (29, 0));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A TCP sender's reasons, by its kernel (`kernel/files/include/net/tcp_hold.h`).
 
+use crate::{Place, ThreadName, Timer, Waker};
 use crosswind_units::{Instant, named};
 
 named! {
@@ -130,6 +131,14 @@ pub struct RawSending {
     pub held_by: u8,
     /// A [`Trigger`] as a number.
     pub triggered_by: u8,
+    /// A [`Waker`] as a number.
+    pub waker: u64,
+    /// For a timer, the time since when only timers woke the thread.
+    pub timers_since: u64,
+    /// The thread's waker before that.
+    pub before_timers: u64,
+    /// The thread's name.
+    pub thread: ThreadName,
 }
 
 impl RawSending {
@@ -142,5 +151,12 @@ impl RawSending {
             held_since: time(self.held_since),
             written: time(self.written_first).zip(time(self.written_last)),
         })
+    }
+
+    /// What its sender acted upon, as far as known, with the path's times, by `own`.
+    pub fn waker(self, own: impl Fn(u64) -> Instant) -> Option<Waker> {
+        let since = (self.timers_since > 0).then(|| own(self.timers_since));
+        let timer = Timer { thread: self.thread, since, before: Place::from_number(self.before_timers) };
+        Waker::from_number(self.waker, timer)
     }
 }

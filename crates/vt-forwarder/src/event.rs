@@ -2,7 +2,7 @@
 
 use crate::wire::{Wire, read_bytes, write_bytes};
 use alloc::vec::Vec;
-use crosswind_packet::{Headers, Sending};
+use crosswind_packet::{Headers, Sending, Waker};
 use crosswind_path::{Cause, Packet, Side};
 use crosswind_units::{Bytes, Instant};
 
@@ -10,7 +10,7 @@ use crosswind_units::{Bytes, Instant};
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the types name the fields
 pub enum Event<'a> {
-    /// A host sent a packet into the path; `sending` for TCP, `dropped` if the path dropped it on entry, `bytes` if wanted.
+    /// A host sent a packet into the path, acting upon `waker`; `sending` for TCP, `dropped` if the path dropped it on entry, `bytes` if wanted.
     Entered {
         side: Side,
         at: Instant,
@@ -18,6 +18,7 @@ pub enum Event<'a> {
         size: Bytes,
         headers: Headers,
         sending: Option<Sending>,
+        waker: Option<Waker>,
         dropped: Option<Cause>,
         bytes: &'a [u8],
     },
@@ -45,8 +46,8 @@ macro_rules! put {
 impl Event<'_> {
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         match self {
-            Self::Entered { side, at, token, size, headers, sending, dropped, bytes } => {
-                put!(to: 0_u8, side, at, token, size, headers, sending);
+            Self::Entered { side, at, token, size, headers, sending, waker, dropped, bytes } => {
+                put!(to: 0_u8, side, at, token, size, headers, sending, waker);
                 dropped.write(to);
                 write_bytes(bytes, to);
             }
@@ -107,6 +108,7 @@ impl<'a> Events<'a> {
                 size: Wire::read(from)?,
                 headers: Wire::read(from)?,
                 sending: Wire::read(from)?,
+                waker: Wire::read(from)?,
                 dropped: Wire::read(from)?,
                 bytes: read_bytes(from)?,
             },

@@ -5,7 +5,7 @@ use crate::log::Log;
 use crate::{Event, Settings};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use crosswind_packet::{Headers, RawSending, Service, icmp_about};
+use crosswind_packet::{Headers, Place, RawSending, Service, icmp_about};
 use crosswind_path::{Arrival, Cause, Departure, Direction, Packet, Path, Side};
 use crosswind_units::{Bytes, Duration, Instant};
 
@@ -20,6 +20,8 @@ pub trait Buffer {
 
 /// A packet to hand to a host.
 pub struct Leaving<'a> {
+    /// As its receiver's threads know it: a [`Place`] as a number, or 0.
+    pub waker: u64,
     /// The pair of hosts.
     pub pair: u8,
     /// The receiving host of this direction.
@@ -71,7 +73,8 @@ impl<B: Buffer> Forwarding<B> {
 
     /// Takes a packet sent at `now` by a host, with its kernel's reasons.
     pub fn handle_packet(&mut self, pair: u8, side: Side, now: u64, buffer: B, sending: RawSending) {
-        let (now, sending) = (self.own(now), sending.read(|at| self.own(at)));
+        let (waker, sending) = (sending.waker(|at| self.own(at)), sending.read(|at| self.own(at)));
+        let now = self.own(now);
         let bytes = buffer.bytes();
         let (headers, Service { source, destination, dscp }) = (Headers::parse(bytes), Service::parse(bytes));
         let size = Bytes(bytes.len() as u64);
@@ -93,7 +96,7 @@ impl<B: Buffer> Forwarding<B> {
             Some(buffer) if self.keeps_bytes => buffer.bytes(),
             _ => &[],
         };
-        self.log.push(&Event::Entered { side, at: now, token, size, headers, sending, dropped, bytes });
+        self.log.push(&Event::Entered { side, at: now, token, size, headers, sending, waker, dropped, bytes });
     }
 
     /// Releases due packets from the path.
@@ -231,6 +234,7 @@ impl<B: Buffer> Forwarding<B> {
         let (side, offer) = self.offered.as_ref()?;
         Some(match offer {
             Offer::Packet(packet) => Leaving {
+                waker: Place(*side, packet.index).number(),
                 pair: packet.pair,
                 side: *side,
                 bytes: self.bytes(packet.buffer),
@@ -238,7 +242,8 @@ impl<B: Buffer> Forwarding<B> {
                 flipped_bit: packet.flipped_bit,
             },
             Offer::Message(message, packet, _) => {
-                Leaving { pair: packet.pair, side: side.opposite(), bytes: message, marked: false, flipped_bit: None }
+                let side = side.opposite();
+                Leaving { waker: 0, pair: packet.pair, side, bytes: message, marked: false, flipped_bit: None }
             }
         })
     }

@@ -1,7 +1,7 @@
 //! Values as bytes, one after the other, without names.
 
 use alloc::vec::Vec;
-use crosswind_packet::{Headers, Hold, Sending, TcpOptions, Trigger};
+use crosswind_packet::{Headers, Hold, Place, Sending, TcpOptions, ThreadName, Timer, Trigger, Waker};
 use crosswind_path::{Cause, DirectionConfig, Ecn, Packet, Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 
@@ -148,6 +148,43 @@ impl Wire for Sending {
         let trigger = Trigger::from_number(u8::read(from)?)?;
         let held_by = Hold::from_number(u8::read(from)?);
         Some(Self { trigger, held_by, held_since: Wire::read(from)?, written: Wire::read(from)? })
+    }
+}
+
+impl Wire for Place {
+    fn write(&self, to: &mut Vec<u8>) {
+        (self.0, self.1).write(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        let (side, index) = Wire::read(from)?;
+        Some(Self(side, index))
+    }
+}
+
+impl Wire for Waker {
+    fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Packet(place) => {
+                false.write(to);
+                place.write(to);
+            }
+            Self::Timer(Timer { thread, since, before }) => {
+                true.write(to);
+                to.extend_from_slice(&thread.0);
+                since.write(to);
+                before.write(to);
+            }
+        }
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        if !bool::read(from)? {
+            return Wire::read(from).map(Self::Packet);
+        }
+        let (thread, rest) = from.split_first_chunk()?;
+        *from = rest;
+        Some(Self::Timer(Timer { thread: ThreadName(*thread), since: Wire::read(from)?, before: Wire::read(from)? }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
-use crosswind_packet::{Hold, Sending, Trigger};
+use crosswind_packet::{Hold, Place, Sending, ThreadName, Timer, Trigger, Waker};
 use crosswind_path::{PathConfig, Side};
 use crosswind_units::{Instant, Seed};
 use crosswind_vt_forwarder::{Event, Events, Forwarding, Leaving, RawSending, Settings, SettingsError};
@@ -68,11 +68,12 @@ fn a_packet_leaves_when_it_is_due_and_not_once_the_path_has_ended() {
     assert!(path.next_leaving().is_none());
     assert_eq!(path.next_wakeup(), Some(ORIGIN_NS + 1000));
     path.release(ORIGIN_NS + 1000);
-    let Some(Leaving { pair: 0, side: Side::Forward, bytes, marked: false, flipped_bit: None }) = path.next_leaving()
+    let Some(Leaving { waker, pair: 0, side: Side::Forward, bytes, marked: false, flipped_bit: None }) =
+        path.next_leaving()
     else {
         panic!("nothing leaves");
     };
-    assert_eq!(bytes, PACKET);
+    assert_eq!((bytes, waker), (&PACKET[..], Place(Side::Forward, 0).number()));
     path.handle_offered(ORIGIN_NS + 1001, true);
     path.end();
     assert_eq!(path.next_wakeup(), None);
@@ -90,7 +91,7 @@ fn a_packet_leaves_when_it_is_due_and_not_once_the_path_has_ended() {
 }
 
 #[test]
-fn an_event_says_why_the_sender_sent() {
+fn an_event_says_why_the_sender_sent_and_what_it_acted_upon() {
     let mut path = path(settings(&json!({"forward": {}, "reverse": {}})));
     let raw = RawSending {
         held_since: ORIGIN_NS + 5,
@@ -98,21 +99,27 @@ fn an_event_says_why_the_sender_sent() {
         written_last: ORIGIN_NS + 4,
         held_by: 2,
         triggered_by: 4,
+        waker: Place(Side::Reverse, 12).number(),
+        ..RawSending::default()
     };
+    let timer = RawSending { waker: (1 << 61) + 321, timers_since: ORIGIN_NS + 6, ..RawSending::default() };
     path.handle_packet(0, Side::Forward, ORIGIN_NS + 9, Buffer(PACKET.to_vec()), raw);
-    path.handle_packet(0, Side::Forward, ORIGIN_NS + 9, Buffer(PACKET.to_vec()), RawSending::default());
+    path.handle_packet(0, Side::Forward, ORIGIN_NS + 9, Buffer(PACKET.to_vec()), timer);
     let chunk = path.take_events().unwrap();
-    let sendings: Vec<_> = Events::new(&chunk)
-        .filter_map(|event| if let Event::Entered { sending, .. } = event { Some(sending) } else { None })
+    let told: Vec<_> = Events::new(&chunk)
+        .filter_map(
+            |event| if let Event::Entered { sending, waker, .. } = event { Some((sending, waker)) } else { None },
+        )
         .collect();
     let at = Instant::from_nanos;
-    let told = Sending {
+    let sending = Sending {
         trigger: Trigger::Packet,
         held_by: Some(Hold::CongestionWindow),
         held_since: Some(at(5)),
         written: Some((at(3), at(4))),
     };
-    assert_eq!(sendings, [Some(told), None]);
+    let nap = Timer { thread: ThreadName::default(), since: Some(at(6)), before: None };
+    assert_eq!(told, [(Some(sending), Some(Waker::Packet(Place(Side::Reverse, 12)))), (None, Some(Waker::Timer(nap)))]);
 }
 
 #[test]

@@ -80,6 +80,8 @@ pub struct Leaving {
     length: usize,
     /// -1: none is flipped.
     flipped_bit: i64,
+    /// A packet, as its receiver's threads know it.
+    cause: u64,
     pair: u8,
     /// The receiving host of this direction: 0 forward, 1 reverse.
     side: u8,
@@ -153,6 +155,7 @@ pub unsafe extern "C" fn crosswind_path_next_leaving(path: *mut c_void, leaving:
         bytes: next.bytes.as_ptr(),
         length: next.bytes.len(),
         flipped_bit: next.flipped_bit.map_or(-1, i64::from),
+        cause: next.waker,
         pair: next.pair,
         side: next.side as u8,
         marked: next.marked,

@@ -67,7 +67,7 @@ class PartOfConnection:
 
     Attributes:
         data: forward or reverse, the waiting data's direction. times: for a window, number of waits. window_bytes: its
-            maximum in flight.
+            maximum in flight. waited_for: a timer's thread, or another connection's port.
     """
 
     data: str
@@ -75,6 +75,7 @@ class PartOfConnection:
     time_ns: int
     times: int | None
     window_bytes: int | None
+    waited_for: str | None = None
 
 
 @dataclass(frozen=True)

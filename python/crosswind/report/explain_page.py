@@ -69,7 +69,7 @@ def part_rows(connection: Connection) -> list[list[str]]:
     """Rows: cause, waiting data's owner, time, share, count, and the most in flight."""
     return [
         [
-            part.part.replace("_", " "),
+            part.part.replace("_", " ") + (f" ({part.waited_for})" if part.waited_for else ""),
             "client" if part.data == "forward" else "server",
             quantity(part.time_ns, "ns"),
             f"{100 * part.time_ns / connection.whole_ns:.1f} %" if connection.whole_ns else "",

@@ -3,7 +3,7 @@
 use super::punctuality::Punctuality;
 use super::traffic::TrafficCounters;
 use crosswind_ledger::{
-    DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, Sending, TCP_SYN, TimeHistogram, Verdict,
+    DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, Sending, TCP_SYN, TimeHistogram, Verdict, Waker,
 };
 use crosswind_path::{Departure, Packet, Side};
 use crosswind_units::{Bytes, Instant};
@@ -26,11 +26,12 @@ pub struct Known {
     pub headers: Headers,
     /// Where its sender's kernel says so.
     pub sending: Option<Sending>,
+    pub waker: Option<Waker>,
 }
 
 impl From<Headers> for Known {
     fn from(headers: Headers) -> Self {
-        Self { headers, sending: None }
+        Self { headers, ..Self::default() }
     }
 }
 
@@ -173,6 +174,7 @@ impl Accounts {
             size: packet.size,
             headers: known.headers,
             sending: known.sending,
+            waker: known.waker,
             entered: packet.entered,
             due: packet.at,
             spent: packet.spent,

@@ -203,7 +203,7 @@ impl Books {
         let accounts = &mut self.accounts;
         let known_of = |token: u32| self.packets.get(token as usize).map(|(known, _)| *known).unwrap_or_default();
         match *event {
-            Event::Entered { side, at, token, size, headers, sending, dropped, bytes } => {
+            Event::Entered { side, at, token, size, headers, sending, waker, dropped, bytes } => {
                 accounts.handle_arrival(side, at, size);
                 accounts.handle_entry(side, at, bytes, dropped.map(DropCause::Path));
                 let token = token as usize;
@@ -211,7 +211,7 @@ impl Books {
                     self.packets.resize_with(token + 1, Default::default);
                 }
                 let (known, copy) = &mut self.packets[token];
-                *known = Known { headers, sending };
+                *known = Known { headers, sending, waker };
                 copy.clear();
                 if self.keeps_copies {
                     copy.extend_from_slice(bytes);

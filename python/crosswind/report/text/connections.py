@@ -91,7 +91,8 @@ def _more(kind: str, connections: Iterable[Connection]) -> str:
     if kind in _OF_BYTES and sizes:
         times = sum(part.times or 0 for part in parts)
         return f" of {'at most ' if times > 1 else ''}{count(max(sizes))} bytes, {count_of(times, 'time')}"
-    return ""
+    names = dict.fromkeys(part.waited_for for part in parts if part.waited_for)
+    return f" ({listed(list(names), MOST)})" if names else ""
 
 
 def _ended(connection: Connection) -> str:

@@ -9,6 +9,7 @@
  * Packets look to their receiver as if a process had written them to a TUN device.
  */
 
+#include <linux/cause.h>
 #include <linux/etherdevice.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
@@ -35,18 +36,21 @@ struct crosswind_leaving {
 	const u8 *bytes;
 	size_t length;
 	s64 flipped_bit;
+	u64 cause;	/* a packet: linux/cause.h */
 	u8 pair;
 	u8 side;
 	bool marked;
 };
 
-/* Of TCP; all 0 for other packets. */
+/* All 0, but for its last two, for other packets than TCP's. */
 struct crosswind_sending {
 	u64 held_since;
 	u64 written_first;
 	u64 written_last;
 	u8 held_by;
 	u8 triggered_by;
+	u64 cause;
+	struct cause_timer timer;
 };
 
 struct crosswind_events {
@@ -230,6 +234,7 @@ static struct sk_buff *take_leaving(struct emulated_path *path)
 			break;
 		}
 		packet->dev = device;
+		packet->cause = leaving.cause;
 		skb_reset_mac_header(packet);
 		skb_reset_network_header(packet);
 		dev_sw_netstats_rx_add(device, leaving.length);
@@ -262,6 +267,7 @@ static void set_alarm(struct emulated_path *path)
 /* Hands over what has left the path. No lock of the network may be held. */
 static void deliver(struct emulated_path *path)
 {
+	u64 before = cause_of_interrupt;
 	struct sk_buff *packet;
 	int left = MOST_AT_ONCE;
 
@@ -271,7 +277,9 @@ static void deliver(struct emulated_path *path)
 			continue;
 		spin_unlock_bh(&path->lock);
 		skb_probe_transport_header(packet);
+		cause_of_interrupt = packet->cause;
 		netif_receive_skb(packet);
+		cause_of_interrupt = before;
 		spin_lock_bh(&path->lock);
 	}
 	if (path->library && crosswind_path_has_left(path->library))
@@ -311,7 +319,10 @@ static netdev_tx_t host_xmit(struct sk_buff *packet, struct net_device *device)
 		.written_last = packet->written_last,
 		.held_by = packet->held_by,
 		.triggered_by = packet->triggered_by,
+		.cause = packet->cause ?: cause_now(),
 	};
+
+	sending.timer = cause_timer(sending.cause);
 
 	if (skb_linearize(packet)) {
 		dev_core_stats_tx_dropped_inc(device);

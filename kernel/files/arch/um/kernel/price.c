@@ -160,6 +160,7 @@ void um_before_switch(struct task_struct *to)
 {
 	struct account *account;
 
+	current->slept_since = um_monotonic_ns();
 	if (time_travel_mode != TT_MODE_INFCPU || !to->mm)
 		return;
 	account = &accounts[reader % ACCOUNTS];
@@ -210,6 +211,7 @@ static void sleep_until_idle(unsigned long long ns, bool time_has_moved)
 {
 	struct payer self = { .task = current, .time_has_moved = time_has_moved };
 	ktime_t timeout = ns_to_ktime(ns);
+	u64 cause = current->cause;
 	unsigned long flags;
 
 	local_irq_save(flags);
@@ -220,6 +222,7 @@ static void sleep_until_idle(unsigned long long ns, bool time_has_moved)
 	local_irq_save(flags);
 	list_del(&self.list);
 	local_irq_restore(flags);
+	current->cause = cause;
 }
 
 static void sleep_for(unsigned long long ns)
