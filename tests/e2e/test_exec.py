@@ -284,6 +284,31 @@ def test_programs_run_as_another_user(crosswind: Cli) -> None:
     assert ended.err.startswith("error: cannot run programs as no-such-user: there is no such user\nhint: ")
 
 
+def test_each_program_has_its_own_variables_and_user(crosswind: Cli) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may run programs as another user")
+    script = '(id -un; printf "%s %s " "$ALL" "$SIDE"; head -c 10 {key}) > {output}/"$SIDE"'
+    words = ["--env", "SIDE=both", "--env", "ALL=1", "--client-env", "SIDE=client", "--server-env", "SIDE=server"]
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        Path(directory).chmod(0o755)
+        for number, (users, expected) in enumerate(USERS_OF_ENDS):
+            output = Path(directory, str(number))
+            server = ["--ready", "exit", "--server", f"sh -c '{script}'"]
+            ended = crosswind("exec", "--output", str(output), *users, *words, *server, "--", "sh", "-c", script)
+            assert ended.status == 0, ended.err
+            for end, user in zip(("client", "server"), expected, strict=True):
+                (file,) = output.glob(f"cells/*/output/{end}")
+                assert file.read_text(encoding="utf-8") == f"{user}\n1 {end} -----BEGIN"
+
+
+USERS_OF_ENDS = [
+    (["--server-user", "nobody"], ("root", "nobody")),
+    (["--user", "nobody", "--client-user", "root"], ("root", "nobody")),
+    (["--user", "nobody", "--server-user", "daemon"], ("nobody", "daemon")),
+]
+"""Options, and as whom the client and the server run."""
+
+
 @pytest.mark.parametrize("place", ["/tmp", "/var/lib"])
 def test_each_host_has_a_name_and_files_of_its_own(crosswind: Cli, place: str) -> None:
     if os.geteuid() != 0:

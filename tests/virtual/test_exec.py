@@ -248,6 +248,17 @@ def test_a_user_of_the_machine_runs_programs_without_root(execute: Exec) -> None
     assert (ended.status, ended.out) == (0, "nobody\n8001\n-----BEGIN PRIVATE KEY-----\n"), ended.err
 
 
+def test_each_program_has_its_own_variables_and_user(execute: Exec) -> None:
+    script = 'id -un; echo "$A"; head -n 1 {key}'
+    beside = f"program --ready exit --client-user daemon --client-env A=2 -- sh -c '({script}) > /tmp/beside'"
+    words = ["--server-user", "nobody", "--env", "A=0", "--server-env", "A=1", "--ready", "exit"]
+    server = f"sh -c '({script}) > /tmp/server'"
+    command = ["sh", "-c", f"cat /tmp/server /tmp/beside; {script}"]
+    ended = execute(*words, "--beside", beside, "--server", server, "--", *command)
+    key = "-----BEGIN PRIVATE KEY-----"
+    assert ended.out.splitlines() == ["nobody", "1", key, "daemon", "2", key, "root", "0", key], ended.err
+
+
 def test_a_slow_server_is_waited_for(execute: Exec) -> None:
     script = "import socket, sys, time; time.sleep(20); socket.create_server(('', int(sys.argv[1]))).accept()"
     client = "import socket, sys; socket.create_connection((sys.argv[1], 7000)); print('there')"

@@ -32,8 +32,8 @@ fn everything_says_what_it_is() {
         for key in keys {
             assert!(!key["help"].as_str().unwrap().is_empty(), "{group}.{} has no help", key["name"]);
             let known = !key["default"].is_null() || !key["default_help"].is_null() || key["required"] == true;
-            let optional = "size_bytes duration_ns rate_per_s probe_rate_per_s rate_bps server port env user resolver loss_bad_ns loss_enter loss_p13 \
-                            lose hold lose_every loss_sequence bit_error_rate jitter_values";
+            let optional = "size_bytes duration_ns rate_per_s probe_rate_per_s rate_bps server port env client_env server_env user resolver loss_bad_ns \
+                            loss_enter loss_p13 lose hold lose_every loss_sequence bit_error_rate jitter_values";
             let mut optional = optional.split_ascii_whitespace();
             assert!(known || optional.any(|name| key["name"] == *name), "{group}.{}", key["name"]);
         }

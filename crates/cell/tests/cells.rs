@@ -314,6 +314,9 @@ fn workloads_are_held_to_their_keys() {
     refuse(json!({"kind": "program", "client": []}), "client", "is an empty argument list");
     refuse(json!({"kind": "program", "client": ["a"], "server": []}), "server", "is an empty argument list");
     refuse(json!({"kind": "program", "client": ["a\u{0}b"]}), "client", "no program can be given");
+    for key in ["env", "client_env", "server_env"] {
+        refuse(json!({"kind": "program", "client": ["a"], key: ["=b"]}), key, "\"=b\" is no variable");
+    }
 }
 
 #[test]

@@ -45,6 +45,11 @@ impl User {
         Ok(chown(path, Some(self.uid), Some(self.gid))?)
     }
 
+    /// Likewise, and another user's group.
+    pub fn share(&self, path: &Path, other: &Self) -> io::Result<()> {
+        Ok(chown(path, Some(self.uid), Some(other.gid))?)
+    }
+
     /// Makes the calling process the user's. Only system calls: it runs between fork and exec.
     pub(crate) fn assume(&self) -> io::Result<()> {
         setgroups(&self.groups)?;

@@ -8,7 +8,7 @@ use crate::programs::output_tail::output_tail;
 use crate::programs::placeholders::Placeholders;
 use crate::programs::readiness::{FORMS, LONGEST_START_TIMEOUT_NS, Readiness, is_usual, seconds, start_timeout_ns};
 use crate::programs::ready::Waited;
-use crate::programs::{CellPrograms, Role, Sign, Surroundings, in_words, server_in_words, status_in_words};
+use crate::programs::{CellPrograms, PerEnd, Role, Sign, Surroundings, in_words, server_in_words, status_in_words};
 use crate::warning::Warning;
 use crate::workload::{MIN_TIMEOUT_NS, Runnable, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
@@ -64,9 +64,23 @@ pub struct Program {
     /// Environment variables of both, each as NAME=VALUE, with placeholders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<Vec<String>>,
+    /// Environment variables of the client alone, over those of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_env: Option<Vec<String>>,
+    /// Environment variables of the server alone, over those of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_env: Option<Vec<String>>,
     /// User as whom both run, for a server that refuses root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// User as whom the client runs, over that of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default_help" = "user"))]
+    pub client_user: Option<String>,
+    /// User as whom the server runs, over that of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default_help" = "user"))]
+    pub server_user: Option<String>,
     /// Resolver for names other than server and client: an address, or {server}; without one, no other name resolves.
     #[serde(default)]
     pub resolver: Option<String>,
@@ -100,11 +114,14 @@ impl WorkloadSettings for Program {
         if let Some(Err(problem)) = self.ready.as_deref().map(Readiness::parse) {
             return Err(SettingError::new("ready", problem, FORMS));
         }
-        for variable in self.env.iter().flatten() {
-            let name = variable.split_once('=').map_or("", |(name, _)| name);
-            if name.is_empty() || variable.contains('\0') {
-                let hint = "NAME=VALUE, as LC_ALL=C; several are several texts";
-                return Err(SettingError::new("env", format!("{variable:?} is no variable"), hint));
+        for (key, variables) in [("env", &self.env), ("client_env", &self.client_env), ("server_env", &self.server_env)]
+        {
+            for variable in variables.iter().flatten() {
+                let name = variable.split_once('=').map_or("", |(name, _)| name);
+                if name.is_empty() || variable.contains('\0') {
+                    let hint = "NAME=VALUE, as LC_ALL=C; several are several texts";
+                    return Err(SettingError::new(key, format!("{variable:?} is no variable"), hint));
+                }
             }
         }
         match self.resolver.as_deref() {
@@ -138,16 +155,15 @@ impl Workload for Program {
 
 impl Runnable for Program {
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        let user = self.user.as_deref().map(User::find).transpose()?;
+        let users = PerEnd { client: self.user(Role::Client)?, server: self.user(Role::Server)? };
         let texts: Vec<&String> = self.texts().collect();
-        let words = Placeholders::new(context, &texts, self.port(context), user.as_ref())?;
-        let resolver = self.resolver.as_ref().and_then(|text| words.fill_in(text).parse().ok());
+        let words = Placeholders::new(context, &texts, self.port(context), &users)?;
+        let resolver = self.resolver.as_ref().and_then(|text| words.fill_in(Role::Client, text).parse().ok());
         let own = context.hosts;
         let hosts = [(own.server_address, "server"), (own.client_address, "client")];
         let names = Names { hosts, resolver, hidden: context.output.map(Path::to_owned) };
-        let variables = self.env.iter().flatten().filter_map(|text| text.split_once('='));
-        let environment = variables.map(|(name, value)| (name.to_owned(), words.fill_in(value))).collect();
-        let mut ends = CellPrograms::new(context, Surroundings { names: Some(names), environment, user })?;
+        let environments = PerEnd::of(|role| self.environment(role, &words));
+        let mut ends = CellPrograms::new(context, Surroundings { names: Some(names), environments, users })?;
         let notes: Vec<Warning> = ends.notes().collect();
         let measured = self.measure(context, &mut ends, &words);
         // Their last output is known once nobody writes any more.
@@ -239,10 +255,13 @@ impl Program {
         ends: &mut CellPrograms<'_>,
         words: &Placeholders,
     ) -> Result<Facts, Stopped> {
-        let all_filled_in =
-            |arguments: &[String]| -> Vec<String> { arguments.iter().map(|text| words.fill_in(text)).collect() };
+        let all_filled_in = |role: Role, arguments: &[String]| -> Vec<String> {
+            arguments.iter().map(|text| words.fill_in(role, text)).collect()
+        };
         let server = match &self.server {
-            Some(arguments) => Some(self.start_server(context, ends, words, &all_filled_in(arguments))?),
+            Some(arguments) => {
+                Some(self.start_server(context, ends, words, &all_filled_in(Role::Server, arguments))?)
+            }
             None => None,
         };
         // A lone program with a sign is there for the others.
@@ -255,7 +274,7 @@ impl Program {
         }
         let mut sample = Sample::new(0, 0);
         sample.sent = Some(context.clock().now());
-        let client = ends.start_alone(Role::Client, &all_filled_in(&self.client), sign.as_mut())?;
+        let client = ends.start_alone(Role::Client, &all_filled_in(Role::Client, &self.client), sign.as_mut())?;
         ends.end_with_flow(client)?;
         if let Some(sign) = &mut sign {
             self.wait_until_ready(ends, client, sign)?;
@@ -306,6 +325,25 @@ impl Program {
         }
     }
 
+    /// As whom one end runs, if not as the caller.
+    fn user(&self, role: Role) -> Result<Option<User>, HostError> {
+        let own = match role {
+            Role::Client => &self.client_user,
+            Role::Server => &self.server_user,
+        };
+        own.as_ref().or(self.user.as_ref()).map(|name| User::find(name)).transpose()
+    }
+
+    /// One end's variables: those of both, then its own, of which the last counts.
+    fn environment(&self, role: Role, words: &Placeholders) -> Vec<(String, String)> {
+        let own = match role {
+            Role::Client => &self.client_env,
+            Role::Server => &self.server_env,
+        };
+        let variables = self.env.iter().chain(own).flatten().filter_map(|text| text.split_once('='));
+        variables.map(|(name, value)| (name.to_owned(), words.fill_in(role, value))).collect()
+    }
+
     /// The server's port: a flow has one of its own.
     fn port(&self, context: &Context<'_>) -> Option<u16> {
         context.port_of_flow().or(self.port)
@@ -335,7 +373,7 @@ impl Program {
     fn sign(&self, role: Role, context: &Context<'_>, words: &Placeholders) -> Result<Option<Sign>, WorkloadError> {
         let said = self.ready.as_deref().and_then(|text| Readiness::parse(text).ok());
         let of_port = || self.port(context).filter(|_| role == Role::Server).map(Readiness::Listens);
-        let Some(ready) = said.map(|said| said.filled_in(|text| words.fill_in(text))).or_else(of_port) else {
+        let Some(ready) = said.map(|said| said.filled_in(|text| words.fill_in(role, text))).or_else(of_port) else {
             return Ok(None);
         };
         match &ready {
@@ -370,7 +408,8 @@ impl Program {
 
     /// All texts with placeholders, the server's first: named ports are numbered in this order.
     fn texts(&self) -> impl Iterator<Item = &String> {
-        self.server.iter().flatten().chain(&self.client).chain(self.env.iter().flatten()).chain(&self.ready)
+        let variables = [&self.env, &self.client_env, &self.server_env].into_iter().flatten().flatten();
+        self.server.iter().flatten().chain(&self.client).chain(variables).chain(&self.ready)
     }
 
     fn client_in_words(&self, end: ClientEnd) -> String {

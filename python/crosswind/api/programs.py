@@ -88,7 +88,7 @@ def study_of(
     settings: dict[str, Any] = {**given, "study.repetitions": repetitions, "workload.client": programs.client}
     if programs.server is not None:
         settings["workload.server"] = programs.server
-    if programs.wants_port(given.get("workload.ready"), given.get("workload.env")):
+    if programs.wants_port(*(given.get(f"workload.{key}") for key in ("ready", "env", "client_env", "server_env"))):
         settings.setdefault("workload.port", PORT)
     if not is_virtual:
         settings.setdefault("workload.timeout", LONGEST)

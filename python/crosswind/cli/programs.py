@@ -30,7 +30,11 @@ _OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
     "workload.ready",
     "workload.start_timeout",
     "workload.env",
+    "workload.client_env",
+    "workload.server_env",
     "workload.user",
+    "workload.client_user",
+    "workload.server_user",
     "workload.resolver",
     "workload.timeout",
 ]

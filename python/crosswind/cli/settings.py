@@ -25,7 +25,7 @@ _NAMES = {"path.count": "link-count", "workload.rate": "message-rate"}
 _NOT_OPTIONS = {"workload.kind", "path.server"}
 """`crosswind run KIND` names the one, `--to` the other."""
 
-_REPEATED = {"workload.env"}
+_REPEATED = {"workload.env", "workload.client_env", "workload.server_env"}
 """Keys with several texts, each an option of its own."""
 
 FURTHER_OPTIONS = (

@@ -210,5 +210,7 @@ _TEXTS = {
     "ready": '"tcp:{port}"',
     "resolver": '"{address}"',
     "user": '"postgres"',
+    "client_user": '"nobody"',
+    "server_user": '"postgres"',
 }
 """Keys with texts beyond a name, each with an example."""

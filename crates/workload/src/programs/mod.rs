@@ -26,7 +26,7 @@ use listening::is_open;
 use log::Log;
 pub use log::LogSearch;
 use output_tail::output_tail;
-pub use role::Role;
+pub use role::{PerEnd, Role};
 pub use sign::Sign;
 use std::ffi::OsString;
 use std::fs::File;
@@ -54,16 +54,16 @@ pub struct Surroundings {
     /// The hosts' names; none under the peer protocol.
     pub names: Option<Names>,
     /// Variables beside this process's.
-    pub environment: Vec<(String, String)>,
+    pub environments: PerEnd<Vec<(String, String)>>,
     /// As whom they run.
-    pub user: Option<User>,
+    pub users: PerEnd<Option<User>>,
 }
 
 /// The programs of a cell.
 pub struct CellPrograms<'a> {
     context: &'a Context<'a>,
-    environment: Vec<(String, String)>,
-    user: Option<User>,
+    environments: PerEnd<Vec<(String, String)>>,
+    users: PerEnd<Option<User>>,
     /// The client's and the server's; none where they are as the machine.
     homes: Option<[Home; 2]>,
     /// Why there are none, and directories they share, if any.
@@ -93,12 +93,12 @@ enum Writer {
 impl<'a> CellPrograms<'a> {
     /// None yet.
     pub fn new(context: &'a Context<'a>, surroundings: Surroundings) -> Result<Self, WorkloadError> {
-        let Surroundings { names, environment, user } = surroundings;
+        let Surroundings { names, environments, users } = surroundings;
         let programs = Some(Programs::new()?);
         let mut made = Self {
             context,
-            environment,
-            user,
+            environments,
+            users,
             homes: None,
             unnamed: None,
             not_own: Vec::new(),
@@ -149,7 +149,7 @@ impl<'a> CellPrograms<'a> {
         streams: Streams,
         search: Option<&Arc<LogSearch>>,
     ) -> Result<Running, WorkloadError> {
-        let keys = self.context.keys_for_program(self.user.as_ref())?;
+        let keys = self.context.keys_for_program(self.users.of_role(role).as_ref())?;
         let id = self.launch(role, arguments, streams, keys)?;
         let (input, output, errors) = self.running()?.pipes(id);
         if let Some(errors) = errors {
@@ -170,11 +170,11 @@ impl<'a> CellPrograms<'a> {
             Role::Client => (&hosts.client, cpus.client()),
             Role::Server => (&hosts.server, cpus.server()),
         };
-        let own = self.environment.iter().map(|(name, value)| (name.clone(), value.into()));
+        let user = self.users.of_role(role).as_ref();
+        let own = self.environments.of_role(role).iter().map(|(name, value)| (name.clone(), value.into()));
         // The caller's value counts.
-        let of_user = self.user.iter().flat_map(User::environment);
+        let of_user = user.iter().flat_map(|user| user.environment());
         let environment = of_user.chain(keys).chain(own).collect();
-        let user = self.user.as_ref();
         let home = self.homes.as_ref().map(|homes| &homes[usize::from(role == Role::Server)]);
         let launch = Launch { namespace, cpus, arguments, environment, user, home };
         let programs = self.programs.as_mut();

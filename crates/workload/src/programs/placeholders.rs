@@ -1,6 +1,7 @@
 //! Placeholders for addresses, ports and files in texts for a user's programs.
 
 use super::returned_files::{OUTPUT_WORD, ReturnedFiles};
+use super::{PerEnd, Role};
 use crate::WorkloadError;
 use crate::context::Context;
 use crosswind_host::{HostError, PrivateFiles, User};
@@ -12,26 +13,31 @@ const NAMED_PORT: &str = "{port:";
 /// Files: a certificate, its key, and its authority.
 const SECURITY_FILES: [&str; 3] = ["{cert}", "{key}", "{ca}"];
 
+/// Placeholders and their meanings.
+type Words = Vec<(String, String)>;
+
 /// Every placeholder for a cell's programs, with its meaning.
 pub struct Placeholders {
-    words: Vec<(String, String)>,
+    words: Words,
+    /// Each end's private files.
+    own: PerEnd<Words>,
     returned: ReturnedFiles,
     /// They go with it.
-    _files: Option<PrivateFiles>,
+    _files: Vec<PrivateFiles>,
 }
 
 impl Placeholders {
-    /// Those in some texts. `port`: the server's. `user`: as whom the programs run.
+    /// Those in some texts. `port`: the server's. `users`: as whom the programs run.
     pub fn new(
         context: &Context<'_>,
         texts: &[&String],
         port: Option<u16>,
-        user: Option<&User>,
+        users: &PerEnd<Option<User>>,
     ) -> Result<Self, WorkloadError> {
-        let returned = ReturnedFiles::new(context, texts.iter().copied(), user)?;
+        let returned = ReturnedFiles::new(context, texts.iter().copied(), users)?;
         let hosts = context.hosts;
         let (server, client) = (hosts.server_address.to_string(), hosts.client_address.to_string());
-        let mut words: Vec<(String, String)> =
+        let mut words: Words =
             [("{server}", &server), ("{address}", &server), ("{client}", &client), (OUTPUT_WORD, &returned.place())]
                 .map(|(word, meaning)| (word.to_owned(), meaning.clone()))
                 .into();
@@ -47,13 +53,16 @@ impl Placeholders {
             words.push((name, own.to_string()));
         }
         let wants_files = texts.iter().any(|text| SECURITY_FILES.iter().any(|word| text.contains(word)));
-        let files = if wants_files { Some(security_files(context, user, &mut words)?) } else { None };
-        Ok(Self { words, returned, _files: files })
+        let (own, files) = if wants_files { security_files(context, users)? } else { <_>::default() };
+        Ok(Self { words, own, returned, _files: files })
     }
 
-    /// A text with their meanings.
-    pub fn fill_in(&self, text: &str) -> String {
-        self.words.iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning))
+    /// One end's text with their meanings.
+    pub fn fill_in(&self, role: Role, text: &str) -> String {
+        self.words
+            .iter()
+            .chain(self.own.of_role(role))
+            .fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning))
     }
 
     /// The files to bring back.
@@ -78,24 +87,31 @@ pub fn named_ports(texts: &[&String]) -> Vec<String> {
     found
 }
 
-/// Writes a certificate for both hosts, for programs alone.
+/// Writes a certificate for both hosts, for programs alone: a copy for each user.
 fn security_files(
     context: &Context<'_>,
-    user: Option<&User>,
-    words: &mut Vec<(String, String)>,
-) -> Result<PrivateFiles, WorkloadError> {
+    users: &PerEnd<Option<User>>,
+) -> Result<(PerEnd<Words>, Vec<PrivateFiles>), WorkloadError> {
     let hosts = context.hosts;
     let names = ["server", "client", "localhost"].map(str::to_owned);
     let addresses = [hosts.server_address, hosts.client_address].map(|address| address.to_string());
     let loopback = ["127.0.0.1", "::1"].map(str::to_owned);
     let all = names.into_iter().chain(addresses).chain(loopback).collect();
     let made = authority::certify(all)?;
-    let files = PrivateFiles::new(user)?;
     let contents = [made.certificate_pem, made.key_pem, made.authority_pem];
-    for ((word, name), content) in SECURITY_FILES.into_iter().zip(["cert.pem", "key.pem", "ca.pem"]).zip(contents) {
-        words.push((word.to_owned(), files.write(name, &content)?.display().to_string()));
+    let write = |user: &Option<User>| -> Result<_, HostError> {
+        let files = PrivateFiles::new(user.as_ref())?;
+        let named = SECURITY_FILES.into_iter().zip(["cert.pem", "key.pem", "ca.pem"]).zip(&contents);
+        let words = named
+            .map(|((word, name), content)| Ok((word.to_owned(), files.write(name, content)?.display().to_string())));
+        Ok((words.collect::<Result<Vec<_>, HostError>>()?, files))
+    };
+    let (server, files) = write(&users.server)?;
+    if users.client == users.server {
+        return Ok((PerEnd { client: server.clone(), server }, vec![files]));
     }
-    Ok(files)
+    let (client, files_of_client) = write(&users.client)?;
+    Ok((PerEnd { client, server }, vec![files, files_of_client]))
 }
 
 #[cfg(test)]

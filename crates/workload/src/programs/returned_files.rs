@@ -4,6 +4,7 @@
 //! times and any owner; its files are copied when the programs have ended. Only files and directories come back: a
 //! link, a device or a FIFO could lead a reader of the run anywhere, or block him for ever.
 
+use super::PerEnd;
 use crate::WorkloadError;
 use crate::context::Context;
 use crate::warning::Warning;
@@ -34,7 +35,7 @@ impl ReturnedFiles {
     pub fn new<'a>(
         context: &Context<'_>,
         arguments: impl IntoIterator<Item = &'a String>,
-        user: Option<&User>,
+        users: &PerEnd<Option<User>>,
     ) -> Result<Self, WorkloadError> {
         if !is_asked_for(arguments) {
             return Ok(Self { places: None });
@@ -44,8 +45,8 @@ impl ReturnedFiles {
         };
         let kept = directory.join(NAME);
         make_directory(&kept).map_err(|e| HostError::new(format!("cannot make {}", kept.display()), e))?;
-        if let Some(user) = user.filter(|_| !context.virtual_time) {
-            user.take(&kept).map_err(|e| HostError::new(format!("cannot give away {}", kept.display()), e))?;
+        if !context.virtual_time {
+            give_away(&kept, users).map_err(|e| HostError::new(format!("cannot give away {}", kept.display()), e))?;
         }
         let written = if context.virtual_time { PathBuf::from(guest::OUTPUT) } else { absolute(&kept) };
         Ok(Self { places: Some((written, kept)) })
@@ -92,6 +93,20 @@ fn absolute(path: &Path) -> PathBuf {
 /// A directory readable by its owner.
 fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o755).create(path)
+}
+
+/// Lets both ends' users write into a directory.
+fn give_away(directory: &Path, users: &PerEnd<Option<User>>) -> io::Result<()> {
+    match (&users.client, &users.server) {
+        (None, None) => Ok(()),
+        // Root needs no rights.
+        (Some(user), None) | (None, Some(user)) => user.take(directory),
+        (Some(client), Some(server)) if client == server => server.take(directory),
+        (Some(client), Some(server)) => {
+            server.share(directory, client)?;
+            fs::set_permissions(directory, Permissions::from_mode(0o775))
+        }
+    }
 }
 
 /// Copies files and directories, and notes the rest. Copies belong to the cell's user, and to nobody's group.
