@@ -16,7 +16,10 @@ from crosswind.execution.virtual import VirtualCell, virtual
 
 MS = 1_000_000
 WINDOWS = ("congestion_window", "slow_start_after_idle", "reduced_window", "reordering")
-RECOVERIES = ("fast_recovery", "tail_loss_probe", "retransmission_timer", "syn_timer", "reduced_window", "head_of_line")
+RECOVERIES = (
+    "fast_recovery", "tail_loss_probe", "retransmission_timer", "persist_timer", "syn_timer",
+    "reduced_window", "head_of_line",
+)  # fmt: skip
 TICK_NS = MS
 """Of the kernel's clock, in which it counts what limits a socket."""
 

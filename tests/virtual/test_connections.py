@@ -65,6 +65,19 @@ while connection.recv(1 << 16):
     pass
 """
 
+READS_LATE = """
+import socket, sys, time
+with socket.socket() as listening:
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
+    listening.bind(("", int(sys.argv[1])))
+    listening.listen()
+    connection, _ = listening.accept()
+time.sleep(1)
+while connection.recv(1 << 16):
+    pass
+"""
+"""Reads after a second, until when its window is closed."""
+
 SOURCE = """
 import socket
 connection = socket.socket()
@@ -258,6 +271,26 @@ def test_a_peer_that_falls_silent_is_a_wait_for_the_timer(connections: Connectio
 def test_a_program_with_a_small_send_buffer_waits_for_it(connections: Connections) -> None:
     (found,) = connections("--server", f"{sys.executable} -c '{SINK}' {{port}}", "--", sys.executable, "-c", SOURCE)
     assert found["parts"][0]["part"] == "send_buffer"
+
+
+def test_a_lost_window_update_is_a_wait_for_the_persist_timer(connections: Connections) -> None:
+    programs = ["--server", f"{sys.executable} -c '{READS_LATE}' {{port}}", "--", sys.executable, "-c", SOURCE]
+    (told,) = connections(*programs)
+    (probed,) = connections("--reverse-lose", "@lost", *programs, lost="13")
+    spent, without = in_ms(probed), in_ms(told)
+    # The server begins to sleep when the handshake is complete. What its update takes is the window's, lost or not.
+    assert spent["zero_window"] == without["zero_window"] and "persist_timer" not in without
+    assert probed["whole_ns"] - told["whole_ns"] == pytest.approx(spent["persist_timer"] * MS, abs=MS)
+    assert spent["persist_timer"] > 200 and probed["lost_reverse"] == 1
+    assert "% waited for the persist timer after a window update was lost (1 packet lost)" in probed["sentence"]
+
+
+def test_a_fin_may_be_the_tail_loss_probe(connections: Connections) -> None:
+    # Packet 2 to the client is the answer, packet 3 the FIN behind it. Sent again, the FIN tells of the answer.
+    (found,) = connections("--reverse-lose", "@lost", *server(), *client(0.0, 1000), lost="2 3")
+    spent = in_ms(found)
+    assert spent.pop("tail_loss_probe") >= 2 * RTT_MS
+    assert spent == {**SETUP, "fast_recovery": RTT_MS}
 
 
 def test_a_query_whose_datagram_is_lost_is_sent_again_after_five_seconds(connections: Connections) -> None:

@@ -68,11 +68,14 @@ macro_rules! with_parts {
                 "From sending what was lost to sending it again, because acknowledgements of what followed said so: TCP's fast retransmit and RACK."
                 "waited for fast recovery of what was lost" "{packet} was lost, and sent again {time} later: acknowledgements of what followed it said so",
             TailLossProbe: Recovery "tail_loss_probe" "the tail loss probe"
-                "From sending what was lost to sending it again as a probe, because no acknowledgement came: TCP's tail loss probe."
+                "From sending what was lost to a probe, which is sent because no acknowledgement came: TCP's tail loss probe."
                 "waited for tail loss probes" "{packet} was lost, with nothing behind it to show that; a tail loss probe came {time} later",
             RetransmissionTimer: Recovery "retransmission_timer" "the retransmission timer"
                 "From sending what was lost to sending it again when TCP's retransmission timer expired."
                 "waited for the retransmission timer" "{packet} was lost, and sent again {time} later by the retransmission timer{expiry}",
+            PersistTimer: Recovery "persist_timer" "the persist timer"
+                "From a lost update of a closed window to its receiver's answer to the probe that TCP's persist timer sent."
+                "waited for the persist timer after a window update was lost" "{packet}, which opened the receiver's window, was lost, and told again {time} later, when the persist timer asked",
             SynTimer: Recovery "syn_timer" "the SYN timer"
                 "From sending a SYN that was lost, or whose answer was, to sending it again."
                 "waited for an answer to a SYN" "TCP's handshake lost a packet, and its timer sent a SYN again after {time}",

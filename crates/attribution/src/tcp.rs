@@ -5,7 +5,7 @@ use crate::critical_path::{Interval, Place};
 use crate::handshake::Handshake;
 use crate::http::{Http, Opened};
 use crate::links::Links;
-use crate::tcp_sender::{Segment, Sender, Told};
+use crate::tcp_sender::{Ack, Segment, Sender, Told};
 use crate::{CriticalPath, DelayCause, Hosts, MessageTransit};
 use crosswind_ledger::{HttpEnd, PacketRecord, Position, TCP, TCP_ACK, TCP_SYN, Trigger};
 use crosswind_path::Side;
@@ -105,8 +105,11 @@ impl<'a> Connection<'a> {
                 let Some(earlier) = earlier.filter(|&it| sender.sends[it].arrived().is_none()) else { continue };
                 let lost = sender.sends[earlier].packet;
                 if lost.entered >= from && again.packet.entered <= to {
-                    let part = self.kind(sender, earlier, later);
-                    all.push(Interval::of_recovery(lost, again.packet.entered, part));
+                    let mut until = again.packet.entered;
+                    for (since, part) in self.steps(sender, earlier, later) {
+                        all.push(Interval { from: since, ..Interval::of_recovery(lost, until, part) });
+                        until = since;
+                    }
                 }
             }
         }
@@ -124,15 +127,58 @@ impl<'a> Connection<'a> {
             .again(first)
             .filter(|&it| it < send && sender.sends[it].start <= byte && byte < sender.sends[it].end);
         let sent: Vec<usize> = std::iter::once(first).chain(later).chain([send]).collect();
-        let waits: Vec<DelayCause> = sent.windows(2).map(|pair| self.kind(sender, pair[0], pair[1])).collect();
-        let mut expired = waits.iter().filter(|&&part| part == DelayCause::RetransmissionTimer).count() as u32;
-        for (&from, &part) in sent.iter().zip(&waits).rev() {
+        let waits: Vec<_> = sent.windows(2).map(|pair| (pair[0], self.steps(sender, pair[0], pair[1]))).collect();
+        let is_timer = |part: DelayCause| part == DelayCause::RetransmissionTimer;
+        let mut expired = waits.iter().flat_map(|it| &it.1).filter(|it| is_timer(it.1)).count() as u32;
+        for (from, steps) in waits.into_iter().rev() {
             let lost = sender.sends[from].packet;
-            let is_timer = part == DelayCause::RetransmissionTimer;
-            path.name(lost.entered, part, Place::sender(lost.side), Some(lost), if is_timer { expired } else { 0 });
-            expired -= u32::from(is_timer);
+            for (since, part) in steps {
+                let count = if is_timer(part) { expired } else { 0 };
+                path.name(since, part, Place::sender(lost.side), Some(lost), count);
+                expired -= u32::from(is_timer(part));
+            }
         }
         first
+    }
+
+    /// The wait from `earlier` to its retransmission `later`, backwards: beginnings with causes. The acknowledgement of a
+    /// tail loss probe may have told of the loss.
+    fn steps(&self, sender: &Sender<'a>, earlier: usize, later: usize) -> Vec<(Instant, DelayCause)> {
+        let (part, since) = (self.kind(sender, earlier, later), sender.sends[earlier].packet.entered);
+        let told = sender.acks_before(later).last().filter(|_| part == DelayCause::FastRecovery);
+        let probed = told.and_then(|told| self.probed(sender, [earlier, later], told.packet));
+        let told = probed.map(|at| (at, part));
+        let first = if probed.is_some() { DelayCause::TailLossProbe } else { part };
+        told.into_iter().chain([(since, first)]).collect()
+    }
+
+    /// When the tail loss probe behind the acknowledgement `told` was sent, if one was between two sendings.
+    fn probed(&self, sender: &Sender<'a>, [earlier, later]: [usize; 2], told: &PacketRecord) -> Option<Instant> {
+        if !self.hosts.tail_loss_probes || !sender.sack {
+            return None;
+        }
+        let [from, until] = [earlier, later].map(|it| sender.sends[it].packet.entered);
+        if let Some(probe) = sender.loss_probe(from, until, told) {
+            return Some(probe.entered);
+        }
+        // Data was sent again, and its kernel said nothing.
+        let is_probe = |&send: &usize| {
+            let sent = &sender.sends[send];
+            let first = sender.bytes.first_with(sent.start).filter(|&it| it < send && sent.start < sent.after);
+            sent.packet.sending.is_none()
+                && sent.arrived().is_some_and(|at| at <= told.entered)
+                && first.is_some_and(|first| self.kind(sender, first, send) == DelayCause::TailLossProbe)
+        };
+        (earlier + 1..later).rev().find(is_probe).map(|it| sender.sends[it].packet.entered)
+    }
+
+    /// The window update lost before the acknowledgement `ack`, if this one answers a probe.
+    fn lost_update(&self, sender: &Sender<'a>, send: usize, ack: &Ack<'a>, since: Instant) -> Option<&'a PacketRecord> {
+        if !sender.answers_window_probe(ack.packet, self.hosts.promptness) {
+            return None;
+        }
+        let first = sender.wait(send, self.hosts.promptness).map_or(send, |it| it.1);
+        sender.lost_opening(sender.sends[first].end, since, ack.packet.entered)
     }
 
     /// Why the segment `later` retransmitted the bytes of `earlier`.
@@ -255,8 +301,14 @@ impl<'a> Connection<'a> {
         let packet = links.follow(ack.packet, Some(why), path);
         let sent = packet.entered;
         let (at, answered) = sender.arrival_before(send, sent)?;
+        let is_window = matches!(why, DelayCause::ReceiveWindow | DelayCause::ZeroWindow);
+        let lost = if is_window { self.lost_update(sender, send, ack, at) } else { None };
+        if let Some(lost) = lost {
+            path.name(lost.entered, DelayCause::PersistTimer, Place::sender(side), Some(lost), 0);
+        }
         let part = match why {
             _ if sent.saturating_since(at) <= self.hosts.promptness => DelayCause::receiver(side),
+            _ if lost.is_some() => DelayCause::ZeroWindow,
             DelayCause::ZeroWindow | DelayCause::Unknown => why,
             DelayCause::ReceiveWindow if packet.sending.is_some_and(|it| it.trigger == Trigger::Read) => {
                 DelayCause::ZeroWindow
@@ -359,7 +411,12 @@ impl Walk<'_, '_> {
                 let Some(done) = sender.bytes.completion(received).filter(|done| done.at >= transit.written) else {
                     return;
                 };
-                path.name(done.at, self.held(), place, None, 0);
+                let held = self.held();
+                let lost = sender.lost_opening(sender.bytes.sent() + 1, done.at, received);
+                if let Some(lost) = lost.filter(|_| held == DelayCause::ZeroWindow) {
+                    path.name(lost.entered, DelayCause::PersistTimer, place, Some(lost), 0);
+                }
+                path.name(done.at, held, place, None, 0);
                 self.follow(done.send, done.missing, path);
             }
         }
@@ -462,7 +519,7 @@ impl Walk<'_, '_> {
             }
             match told {
                 Some(Told::Waited(part, from)) => {
-                    path.name(from.max(since), part, Place::sender(side), Some(sent.packet), 0);
+                    sender.name_wait(send, part, from.max(since), path);
                 }
                 Some(_) if sent.is_held_by_nagle() => self.name_hold(sent, since, path),
                 // Something invisible on the wire held it back, but at the beginning perhaps only the host.

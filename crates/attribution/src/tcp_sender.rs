@@ -1,9 +1,10 @@
 //! One sender of a TCP connection: segments, acknowledgements, and facts derived from both.
 
 use crate::bytes::ByteStream;
+use crate::critical_path::{CriticalPath, Place};
 use crate::cuts::{Cuts, Flight};
 use crate::{DelayCause, Hosts};
-use crosswind_ledger::{Headers, Hold, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN, Trigger};
+use crosswind_ledger::{Headers, Hold, PacketRecord, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, Trigger};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
@@ -20,6 +21,12 @@ pub struct Sender<'a> {
     pub arrivals: Vec<u32>,
     /// Acknowledgements as they arrived at the sender.
     pub acks: Vec<Ack<'a>>,
+    /// Lost acknowledgements with a wider window, in the order of entering, and its edge.
+    lost_openings: Vec<(&'a PacketRecord, u64)>,
+    /// Arrivals of the persist timer's probes, in order.
+    window_probes: Vec<Instant>,
+    /// Tail loss probes, in order: data where the kernel says so, and FINs.
+    loss_probes: Vec<&'a PacketRecord>,
     /// Segments sent after an idle time, and the most in flight before.
     pub before_idle: Vec<(u32, u64)>,
     /// Cuts in the congestion window.
@@ -151,8 +158,23 @@ impl<'a> Sender<'a> {
     }
 
     fn add_segments(&mut self, packets: &[&'a PacketRecord], side: Side, mut positions: Positions) {
-        let of_side = packets.iter().filter(|it| it.side == side && it.headers.payload_bytes > 0);
-        for &packet in of_side {
+        let mut fins = 0;
+        for &packet in packets.iter().filter(|it| it.side == side) {
+            let (trigger, flags) = (packet.sending.map(|it| it.trigger), packet.headers.flags);
+            fins += u32::from(flags & TCP_FIN != 0 && packet.copy == 0);
+            let is_fin_again = trigger.is_none() && fins == 2 && flags & TCP_FIN != 0;
+            if packet.copy == 0 && (trigger == Some(Trigger::LossProbeTimer) || is_fin_again) {
+                self.loss_probes.push(packet);
+            }
+            if packet.headers.payload_bytes == 0 {
+                let is_old = || {
+                    flags & (TCP_SYN | TCP_FIN | TCP_RST) == 0
+                        && positions.of(packet.headers.sequence) < self.bytes.sent()
+                };
+                let is_probe = trigger.map_or_else(is_old, |it| it == Trigger::PersistTimer);
+                self.window_probes.extend(arrived(packet).filter(|_| is_probe));
+                continue;
+            }
             // A copy is another chance to arrive.
             if packet.copy > 0 {
                 if let (Some(send), Some(at)) = (self.send_of(packet), arrived(packet)) {
@@ -178,16 +200,21 @@ impl<'a> Sender<'a> {
         let mut acks: Vec<(Instant, &PacketRecord)> = packets
             .iter()
             .filter(|it| it.side != side && it.headers.flags & TCP_ACK != 0)
-            .filter_map(|&it| Some((arrived(it)?, it)))
+            .map(|&it| (arrived(it).unwrap_or(it.entered), it))
             .collect();
         acks.sort_by_key(|&(at, packet)| (at, packet.index));
         let (mut acknowledged, mut edge) = (0, 0);
-        for (arrived, packet) in acks {
+        for (_, packet) in acks {
             let headers = &packet.headers;
             let shift = if headers.flags & TCP_SYN == 0 { shift.min(14) } else { 0 };
             let position = positions.of(headers.acknowledgement);
+            let opened = position + (u64::from(headers.window) << shift);
+            let Some(arrived) = arrived(packet) else {
+                self.lost_openings.extend((opened > edge).then_some((packet, opened)));
+                continue;
+            };
             acknowledged = acknowledged.max(position);
-            edge = edge.max(position + (u64::from(headers.window) << shift));
+            edge = edge.max(opened);
             self.acks.push(Ack { packet, arrived, acknowledged, edge });
         }
     }
@@ -232,6 +259,26 @@ impl<'a> Sender<'a> {
         let position = self.arrivals.partition_point(|&it| arrived(it) <= Some(until));
         let &before = self.arrivals[..position].iter().rev().find(|&&it| (it as usize) < send)?;
         Some((arrived(before)?, before as usize))
+    }
+
+    /// The first lost acknowledgement between `from` and `until` with a window up to `edge`.
+    pub fn lost_opening(&self, edge: u64, from: Instant, until: Instant) -> Option<&'a PacketRecord> {
+        let first = self.lost_openings.partition_point(|it| it.0.entered <= from);
+        let mut lost = self.lost_openings[first..].iter().take_while(|it| it.0.entered < until);
+        lost.find(|it| it.1 >= edge).map(|it| it.0)
+    }
+
+    /// Whether the receiver sent a packet in answer to the persist timer's probe.
+    pub fn answers_window_probe(&self, answer: &PacketRecord, promptness: Duration) -> bool {
+        let arrived = self.window_probes.partition_point(|&at| at <= answer.entered).checked_sub(1);
+        arrived.is_some_and(|it| answer.entered.saturating_since(self.window_probes[it]) <= promptness)
+    }
+
+    /// The last tail loss probe between `from` and `until`, if its arrival preceded `told`.
+    pub fn loss_probe(&self, from: Instant, until: Instant, told: &PacketRecord) -> Option<&'a PacketRecord> {
+        let before = self.loss_probes.partition_point(|it| it.entered < until);
+        let had_arrived = |it: &&PacketRecord| arrived(it).is_some_and(|at| at <= told.entered);
+        self.loss_probes[..before].iter().rev().take_while(|it| it.entered > from).copied().find(had_arrived)
     }
 
     /// The acknowledgements arrived when a segment was sent. Without path delay its own has arrived as well.
@@ -320,6 +367,19 @@ impl<'a> Sender<'a> {
             }),
             _ => Told::Written,
         })
+    }
+
+    /// Names the wait before the segment `send`, without a packet from the other host, to `since`.
+    pub fn name_wait(&self, send: usize, part: DelayCause, since: Instant, path: &mut CriticalPath) {
+        let sent = &self.sends[send];
+        let (packet, place) = (sent.packet, Place::sender(sent.packet.side));
+        // The persist timer filled the small window.
+        if part == DelayCause::ZeroWindow
+            && let Some(lost) = self.lost_opening(sent.end + 1, since, packet.entered)
+        {
+            path.name(lost.entered, DelayCause::PersistTimer, place, Some(lost), 0);
+        }
+        path.name(since, part, place, Some(packet), 0);
     }
 
     /// The congestion window's name for a segment behind it.

@@ -183,7 +183,7 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
                 return self.window(side, send, ack, why);
             }
             (&Some(Told::Waited(part, since)), _) => {
-                self.state.at_sender(since, part, side, Some(segment.packet));
+                sender.name_wait(send, part, since, &mut self.state.path);
                 if let Some((send, _)) = before {
                     return Some(Step::Sent { side, send, passing: true });
                 }

@@ -9,7 +9,8 @@ mod transits;
 use common::NO_HTTP;
 use crosswind_attribution::{Attribution, DelayCause, Hosts, Interval, MessageTransit};
 use crosswind_ledger::{
-    DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, TCP, TCP_ACK, TcpOptions, Verdict,
+    DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, Sending, TCP, TCP_ACK, TcpOptions,
+    Trigger, Verdict,
 };
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::Instant;
@@ -64,6 +65,13 @@ impl Wire {
         self.add(Side::Reverse, us, true, headers);
     }
 
+    /// The last packet is lost.
+    fn lose_last(&mut self) {
+        if let Some(last) = self.packets.last_mut() {
+            (last.left, last.verdict) = (None, Verdict::Dropped(DropCause::Path(LOSS)));
+        }
+    }
+
     fn syns(&mut self) {
         let options = TcpOptions { sack_permitted: true, ..TcpOptions::default() };
         let syn = Headers { protocol: TCP, flags: 2, window: 60_000, options, ..Headers::default() };
@@ -86,6 +94,11 @@ impl Wire {
     fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(DelayCause, u64, u32)> {
         self.pieces(MessageTransit { alone, ..transit(written, received, bytes) })
     }
+}
+
+/// A segment's reason without an obstacle.
+const fn by(trigger: Trigger) -> Sending {
+    Sending { trigger, held_by: None, held_since: None, written: None }
 }
 
 /// A message to the server.

@@ -1,8 +1,11 @@
 //! Single messages, with exact answers.
 
-use super::{HOSTS, NO_HTTP, PORT, Wire, assert_is_whole, at, http, transit};
+use super::{HOSTS, NO_HTTP, PORT, Wire, assert_is_whole, at, by, http, transit};
 use crosswind_attribution::{Attribution, DelayCause, Hosts, MessageTransit};
-use crosswind_ledger::{Headers, HttpFrame, PacketRecord, Position, QuicLog, TCP, TCP_ACK, TCP_PSH, UDP, Verdict};
+use crosswind_ledger::{
+    Headers, Hold, HttpFrame, PacketRecord, Position, QuicLog, Sending, TCP, TCP_ACK, TCP_FIN, TCP_PSH, Trigger, UDP,
+    Verdict,
+};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration};
 
@@ -202,6 +205,82 @@ fn a_window_waits_for_its_program_where_nothing_had_arrived_since() {
         ];
         let position = Some(Position::Bytes { start: 3000, end: 4000 });
         assert_eq!(wire.pieces(MessageTransit { position, ..transit(10_500, 13_002, 1000) }), expected);
+    }
+}
+
+#[test]
+fn a_lost_window_update_waits_for_the_persist_timer() {
+    let zero_window = |us| (DelayCause::ZeroWindow, us, 0);
+    for sending in [None, Some(by(Trigger::PersistTimer))] {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.packets[1].headers.window = 1000;
+        wire.data(10_000, 0, 1000, true);
+        wire.ack(11_000, 1000, 0, false);
+        wire.ack(50_000, 1000, 5000, false);
+        wire.lose_last();
+        // Linux asks with the last acknowledged byte's number and no data.
+        wire.data(215_000, 999, 0, true);
+        wire.packets.last_mut().unwrap().sending = sending;
+        wire.ack(216_000, 1000, 5000, false);
+        wire.data(217_000, 1000, 1000, true);
+        let told =
+            [(DelayCause::PersistTimer, 166_000, 0), zero_window(1000), (DelayCause::PropagationForward, 1000, 0)];
+        let expected = [&[zero_window(1000), zero_window(39_000)][..], &told].concat();
+        assert_eq!(wire.forward(10_000, 218_000, 2000, true), expected);
+        // Without the probe, nothing tells who asked.
+        wire.packets.remove(5);
+        let untold = wire.forward(10_000, 218_000, 2000, true);
+        assert!(untold.iter().all(|it| it.0 != DelayCause::PersistTimer), "{untold:?}");
+    }
+}
+
+#[test]
+fn a_lost_window_update_may_wait_for_the_persist_timer_to_fill_what_is_open() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.packets[1].headers.window = 1000;
+    wire.data(10_000, 0, 1000, true);
+    wire.ack(11_000, 1000, 500, false);
+    wire.ack(50_000, 1000, 5000, false);
+    wire.lose_last();
+    wire.data(215_000, 1000, 500, true);
+    wire.packets.last_mut().unwrap().sending = Some(Sending {
+        held_by: Some(Hold::ReceiveWindow),
+        held_since: Some(at(10_000)),
+        written: Some((at(10_000), at(10_000))),
+        ..by(Trigger::PersistTimer)
+    });
+    let expected = [
+        (DelayCause::ZeroWindow, 40_000, 0),
+        (DelayCause::PersistTimer, 165_000, 0),
+        (DelayCause::PropagationForward, 1000, 0),
+    ];
+    assert_eq!(wire.forward(10_000, 216_000, 1500, true), expected);
+}
+
+#[test]
+fn a_tail_loss_probe_tells_of_what_was_lost_before_it() {
+    // The last two segments, or the last one and a FIN: the second is sent again, and its acknowledgement tells of the first.
+    for (bytes, from_kernel) in [(100, false), (0, false), (0, true)] {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.data(10_000, 0, 100, false);
+        wire.data(10_000, 100, bytes, false);
+        wire.data(214_000, 100, bytes, true);
+        wire.ack(215_000, 0, 60_000, true);
+        wire.data(216_000, 0, 100, true);
+        for (packet, trigger) in [(3, Trigger::Close), (4, Trigger::LossProbeTimer), (6, Trigger::Packet)] {
+            let packet = &mut wire.packets[packet];
+            packet.headers.flags |= if bytes == 0 && packet.headers.sequence > 100 { TCP_FIN } else { 0 };
+            packet.sending = from_kernel.then(|| by(trigger));
+        }
+        let expected = [
+            (DelayCause::TailLossProbe, 204_000, 0),
+            (DelayCause::FastRecovery, 2000, 0),
+            (DelayCause::PropagationForward, 1000, 0),
+        ];
+        assert_eq!(wire.forward(10_000, 217_000, 100, true), expected, "{bytes}, {from_kernel}");
     }
 }
 
