@@ -4,9 +4,11 @@ import re
 import sys
 
 import polars as pl
+import pytest
 
+from crosswind.cell.result import Reordering
 from linux.lab import Object, ms
-from virtual.lab import VirtualCells, VirtualRun
+from virtual.lab import ADDED_NS, VirtualCells, VirtualRun
 from virtual.test_losses import udp_burst
 
 DELAY: Object = {"delay_ns": ms(10)}
@@ -95,10 +97,28 @@ def test_copies_reach_the_host_which_tells_the_sender_of_each(cells: VirtualCell
     assert counter(ran.text("client.out"), "TcpExt", "TCPDSACKRecv") == len(told)
 
 
-def overtaken(packets: pl.DataFrame) -> int:
-    """Packets that left after one that entered later."""
-    indexes = packets.sort("due_ns", maintain_order=True)["index"]
-    return int((indexes < indexes.cum_max()).sum())
+def overtaken(packets: pl.DataFrame) -> Reordering:
+    """Packets that arrived after one that had entered later, by the definitions of RFC 4737."""
+    arrivals = packets.filter(verdict="delivered").sort("out_ns", maintain_order=True).select("index", "out_ns").rows()
+    found = []
+    for place, (index, at) in enumerate(arrivals):
+        first = next((it for it, (other, _) in enumerate(arrivals[:place]) if other > index), None)
+        if first is not None:
+            found.append((place - first, at - arrivals[first][1]))
+    extents, offsets = zip(*found, strict=True)
+    return Reordering(packets=len(found), extent=max(extents), late_time_offset_ns=max(offsets))
+
+
+def test_every_fifth_packet_overtakes_the_four_before_it(cells: VirtualCells) -> None:
+    # A packet each 2 ms: the fifth arrives after 8 ms, and the fourth after 6 + 9 ms, four arrivals later.
+    ran = cells.run(udp_burst(20, rate=500), forward={"delay_ns": ms(9), "reorder_gap": 5})
+    ledger = ran.finished.ledger
+    assert ledger is not None and ledger.forward.reordering is not None
+    assert (ledger.forward.reordering.packets, ledger.forward.reordering.extent) == (16, 4)
+    assert ledger.forward.reordering.late_time_offset_ns == pytest.approx(ms(7), abs=ADDED_NS)
+    assert ledger.forward.reordering == overtaken(ran.packets("forward"))
+    # Answers follow in the order in which the messages came.
+    assert ledger.reverse.reordering is None
 
 
 def test_rack_waits_a_quarter_of_the_round_trip_for_packets_that_were_overtaken(cells: VirtualCells) -> None:
@@ -112,7 +132,8 @@ def test_rack_waits_a_quarter_of_the_round_trip_for_packets_that_were_overtaken(
         ledger = ran.finished.ledger
         assert ledger is not None
         assert (ledger.closed, sum(ledger.forward.dropped.values())) == (True, 0)
-        assert overtaken(ran.packets("forward")) > 100
+        counted = overtaken(ran.packets("forward"))
+        assert (ledger.forward.reordering, ledger.reverse.reordering) == (counted, None) and counted.packets > 100
         assert counter(ran.text("client.out"), "TcpExt", "TCPSACKReorder") > 100
     # Nothing was lost: all that was sent again was sent in vain, and the receiver says so (RFC 2883).
     sent_again = counter(far.text("client.out"), "Tcp", "RetransSegs")

@@ -11,9 +11,10 @@
 //! host about packets too large. Drops in `dropped_receiving` beyond the emulator's refused writes were first taken,
 //! and are moved from delivered to dropped. A veth pair has the same counters, with its sender in the emulator's place.
 
-use crate::{DropCause, Dropped};
+use crate::reordering::Reordering;
+use crate::{DropCause, Dropped, ReorderingReport};
 use crosswind_path::{Cause, Side};
-use crosswind_units::Bytes;
+use crosswind_units::{Bytes, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -155,6 +156,9 @@ pub struct DirectionReport {
     pub corrupted: u64,
     /// ICMP messages that the sending host got from the path itself, about packets that were too large. They are in no other count.
     pub icmp: u64,
+    /// Packets that arrived after one that had entered later, if any; only Crosswind's own emulator knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<ReorderingReport>,
     /// Background traffic, where there is any. It is in no other count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<BackgroundReport>,
@@ -171,6 +175,7 @@ struct Counts {
     corrupted: u64,
     dropped: Dropped,
     hops: Vec<HopReport>,
+    reordering: Reordering,
     /// To the sending host.
     icmp: Icmp,
     background: BackgroundReport,
@@ -221,6 +226,15 @@ impl Ledger {
         counts.dropped.add(cause, 1);
         if let (DropCause::Path(_), Some(hop)) = (cause, counts.hops.get_mut(usize::from(hop))) {
             hop.dropped.add(cause, 1);
+        }
+    }
+
+    /// The packet `index` was delivered at a time, or dropped. Dropped copies do not count.
+    pub fn handle_end(&mut self, side: Side, index: u64, delivered: Option<Instant>) {
+        let reordering = &mut self.side(side).reordering;
+        match delivered {
+            Some(at) => reordering.handle_delivery(index, at),
+            None => reordering.handle_drop(index),
         }
     }
 
@@ -362,6 +376,7 @@ impl LedgerReport {
                 delivered_bytes: bytes(receiver.received_bytes, receiver.received, other.icmp_bytes),
                 corrupted: 0,
                 icmp: passed.icmp,
+                reordering: None,
                 background: None,
             }
         };
@@ -424,6 +439,7 @@ impl Endpoints {
             delivered_bytes: self.receiver.received_bytes,
             corrupted: counts.corrupted,
             icmp: counts.icmp.taken,
+            reordering: counts.reordering.report(),
             background: (counts.background.entered > 0).then(|| counts.background.clone()),
         }
     }

@@ -22,6 +22,7 @@ mod payload;
 mod position;
 mod quic;
 mod record;
+mod reordering;
 mod stream;
 mod table;
 
@@ -43,5 +44,6 @@ pub use payload::PayloadClock;
 pub use position::Position;
 pub use quic::{Frames, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 pub use record::{DropCause, PacketRecord, PacketTable, Verdict};
+pub use reordering::ReorderingReport;
 pub use stream::{HearSent, Recorder, Sink, SinkReport, Wanted};
 pub use table::{Column, Row, Table, Values, ns_between};

@@ -205,12 +205,24 @@ class BackgroundPackets(ResultModel):
     queued: int
 
 
+class ReorderedPackets(ResultModel):
+    """Packets that arrived after one that had entered later (RFC 4737), summed over repetitions.
+
+    `extent` and `late_time_offset_ns` are the largest: arrivals, and time, from the first packet that had entered later
+    to the overtaken one's own arrival.
+    """
+
+    packets: int
+    extent: int
+    late_time_offset_ns: int
+
+
 class DirectionPackets(ResultModel):
     """One direction's packets, summed over repetitions: in + duplicated = delivered + dropped + queued.
 
     `corrupted`: among the delivered, those with a bit flipped by the path; the receiving host drops them. `marked`:
     delivered with the path's mark (ECN). `hops`: each one's share, the client's first, on a path with several.
-    `background`: null without any.
+    `reordering`, `background`: null without any.
     """
 
     in_: int = Field(alias="in")
@@ -223,6 +235,7 @@ class DirectionPackets(ResultModel):
     in_bytes: int | None = None
     delivered_bytes: int | None = None
     corrupted: int = 0
+    reordering: ReorderedPackets | None = None
     background: BackgroundPackets | None = None
 
 

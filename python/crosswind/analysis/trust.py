@@ -8,7 +8,15 @@ from crosswind.analysis.result import Clock, DelayError, DirectionPackets, Fidel
 from crosswind.catalog.endpoints import peers_of
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import CellRun, output_of_program
-from crosswind.cell.result import BackgroundLedger, DirectionLedger, FailureCount, Finished, HopLedger, added_up
+from crosswind.cell.result import (
+    BackgroundLedger,
+    DirectionLedger,
+    FailureCount,
+    Finished,
+    HopLedger,
+    Reordering,
+    added_up,
+)
 from crosswind.stats.estimate import Interval
 from crosswind.stats.share import Share, share_interval
 
@@ -198,8 +206,19 @@ def _summed(counts: Sequence[DirectionLedger | HopLedger | BackgroundLedger], na
 
 def _direction(ledgers: Sequence[DirectionLedger]) -> DirectionPackets:
     background = [ledger.background for ledger in ledgers if ledger.background]
+    reordering = [ledger.reordering for ledger in ledgers if ledger.reordering]
     return DirectionPackets.model_validate({
         **_summed(ledgers, _OF_DIRECTION),
         "hops": [_summed(of, _OF_HOP) for of in zip(*(ledger.hops for ledger in ledgers), strict=True)],
+        "reordering": _added_up(reordering) if reordering else None,
         "background": _summed(background, _OF_BACKGROUND) if background else None,
     })  # fmt: skip
+
+
+def _added_up(counts: Sequence[Reordering]) -> dict[str, int]:
+    """All reordered packets, with the largest distances."""
+    return {
+        "packets": sum(count.packets for count in counts),
+        "extent": max(count.extent for count in counts),
+        "late_time_offset_ns": max(count.late_time_offset_ns for count in counts),
+    }

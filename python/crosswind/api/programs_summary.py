@@ -139,6 +139,7 @@ def _direction(ledger: DirectionLedger) -> dict[str, Any]:
         "duplicated": ledger.duplicated,
         "corrupted": ledger.corrupted,
         "icmp": ledger.icmp,
+        "reordering": ledger.reordering.model_dump() if ledger.reordering else None,
     }
 
 

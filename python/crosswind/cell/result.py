@@ -111,11 +111,20 @@ class BackgroundLedger(ProtocolObject):
     queued: int
 
 
+class Reordering(ProtocolObject):
+    """Packets that arrived after one that had entered later (RFC 4737): how many, and the largest distances."""
+
+    packets: int
+    extent: int
+    late_time_offset_ns: int
+
+
 class DirectionLedger(ProtocolObject):
     """Packets in one direction: in + duplicated = delivered + dropped (by cause) + queued.
 
     `corrupted`: delivered with a flipped bit. `marked`: with the path's mark (ECN). `icmp`: messages about oversized
-    packets. `hops`: for several, the client's first. `background` is in no other count; None without any.
+    packets. `hops`: for several, the client's first. `reordering`: None without any. `background` is in no other count;
+    None without any.
     """
 
     in_: int = Field(alias="in")
@@ -129,6 +138,7 @@ class DirectionLedger(ProtocolObject):
     delivered_bytes: int
     corrupted: int
     icmp: int
+    reordering: Reordering | None = None
     background: BackgroundLedger | None = None
 
 

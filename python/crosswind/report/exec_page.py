@@ -163,6 +163,9 @@ def _amount(direction: dict[str, Any]) -> str:
     dropped = [f"{number} dropped by {cause}" for cause, number in direction["dropped"].items()]
     dropped += [f"{direction[name]} {name}" for name in ("duplicated", "corrupted") if direction[name]]
     marked = [f"{direction['marked']} marked"] if direction["marked"] else []
+    if late := direction["reordering"]:
+        offset = quantity(late["late_time_offset_ns"], "ns")
+        marked.append(f"{late['packets']} reordered by up to {count_of(late['extent'], 'packet')} and {offset}")
     told = [f"{direction['icmp']} answered by ICMP"] if direction["icmp"] else []
     queued = [f"{direction['queued']} still under way"] if direction["queued"] else []
     if marked and not dropped:

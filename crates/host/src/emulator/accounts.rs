@@ -115,6 +115,7 @@ impl Accounts {
         actual: Instant,
     ) {
         self.ledger.handle_delivery(side, packet.size);
+        self.ledger.handle_end(side, packet.index, Some(actual));
         if let Some(hop) = packet.marked_in {
             self.ledger.handle_mark(side, hop);
         }
@@ -128,6 +129,9 @@ impl Accounts {
     /// A packet was dropped.
     pub fn handle_drop(&mut self, side: Side, packet: &Packet, known: impl Into<Known>, cause: DropCause) {
         self.ledger.handle_drop(side, cause, packet.hop);
+        if packet.copy == 0 {
+            self.ledger.handle_end(side, packet.index, None);
+        }
         self.record(side, packet, known.into(), None, Verdict::Dropped(cause));
     }
 

@@ -18,9 +18,11 @@ from crosswind.report.text.format import (
     NOT_MEASURED,
     NOTHING,
     count,
+    count_of,
     levels,
     mean_or_observed,
     percent_interval,
+    quantity,
     sentence,
 )
 
@@ -49,12 +51,17 @@ _BACKGROUND = (
     "they are in no other count."
 )
 _BY_HOP = "Packets dropped and marked by hop"
+_REORDERED = (
+    "Delivered packets that arrived after one that had entered the path later, and the largest distance between the "
+    "two arrivals, in packets and time (RFC 4737: reordering extent, late-time offset). All flows count together."
+)
 _MARKED = "Delivered packets that the path marked (ECN: congestion experienced), of those that entered it."
 
 
 def drop_tables(result: Result) -> list[Table]:
-    """Packets dropped and marked by the path, to the server and to the client, if any."""
-    return [*_dropped_table(result), *_marked_table(result), *_hop_table(result), *_background_table(result)]
+    """Packets dropped, marked and reordered by the path, to the server and to the client, if any."""
+    tables = (_dropped_table, _marked_table, _reordered_table, _hop_table, _background_table)
+    return [table for tables_of in tables for table in tables_of(result)]
 
 
 def _hop_table(result: Result) -> list[Table]:
@@ -125,6 +132,22 @@ def _marked_table(result: Result) -> list[Table]:
         for _, ledger in ledgers
     ]
     return [_by_direction("Packets marked", cells, ways, _MARKED)]
+
+
+def _reordered_table(result: Result) -> list[Table]:
+    ledgers = [(cell, cell.ledger) for cell in result.cells if cell.ledger]
+    if not any(ledger.forward.reordering or ledger.reverse.reordering for _, ledger in ledgers):
+        return []
+    ways = [[_reordered(way) for way in (ledger.forward, ledger.reverse)] for _, ledger in ledgers]
+    return [_by_direction("Packets reordered", [cell for cell, _ in ledgers], ways, _REORDERED)]
+
+
+def _reordered(direction: DirectionPackets) -> str:
+    late = direction.reordering
+    if late is None:
+        return NOTHING
+    distances = f"{count_of(late.extent, 'packet')} and {quantity(late.late_time_offset_ns, 'ns')}"
+    return f"{count(late.packets)} of {count(direction.delivered)}, by up to {distances}"
 
 
 def _by_direction(title: str, cells: Sequence[CellResult], ways: Sequence[Sequence[str]], note: str) -> Table:
