@@ -168,6 +168,16 @@ def test_each_recovery_of_tcp_has_its_name() -> None:
     assert spent(fast) == {"tcp_handshake": 20, "fast_recovery": 20, "propagation_forward": 10}
 
 
+def test_early_data_over_tls_is_on_its_way_or_lost() -> None:
+    # The second connection resumes the first one's session: packet 14 is its ClientHello with the message.
+    path: Object = {"delay": "10ms"}
+    again = {"transport": "tls", "connection": "new", "resumption": "0-rtt", **echoes(1)}
+    usual = {"tcp_handshake": 20, "propagation_forward": 10, "propagation_reverse": 10}
+    assert spent(virtual(path, workload=again)) == usual
+    lost = spent(virtual({**path, "forward": {"lose": [14]}}, workload=again))
+    assert lost.pop("tail_loss_probe") >= 40 and lost == usual
+
+
 def quic(workload: Object, lose: list[int] | None = None, **host: object) -> dict[str, float]:
     """What a cell over QUIC spends its time on."""
     path = {"delay": "10ms"} | ({"forward": {"lose": lose}} if lose else {})

@@ -334,9 +334,12 @@ impl Walk<'_, '_> {
         if transit.timed && !sender.sends.is_empty() {
             return self.awaited(path);
         }
+        let has_come = |end| sender.bytes.completion_of(end).is_some_and(|done| done.at <= transit.received);
         let own = match transit.position {
-            // If another end counted, as a proxy's, time tells.
-            Some(Position::Bytes { start, end }) if end > start && end <= sender.bytes.sent() => {
+            // Time tells if another end counted, as a proxy's, or if TLS counted its handshake behind early data.
+            Some(Position::Bytes { start, end })
+                if end > start && end <= sender.bytes.sent() && (!transit.alone || has_come(end)) =>
+            {
                 Some(std::iter::once(start..end).collect())
             }
             Some(Position::Stream { stream, .. }) => self.connection.http_bytes(transit.side, stream, transit.received),

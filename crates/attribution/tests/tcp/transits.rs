@@ -113,6 +113,19 @@ fn a_message_whose_bytes_are_known_is_told_from_those_around_it() {
 }
 
 #[test]
+fn early_data_is_told_whatever_was_written_behind_it() {
+    // Its sender knows how much was written only at the end of TLS's handshake.
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(2000, 0, 376, false);
+    wire.data(206_000, 0, 376, true);
+    wire.data(208_000, 376, 100, true);
+    let position = Some(Position::Bytes { start: 0, end: 476 });
+    let expected = [(DelayCause::TailLossProbe, 204_000, 0), (DelayCause::PropagationForward, 1000, 0)];
+    assert_eq!(wire.pieces(MessageTransit { position, ..transit(2000, 207_000, 1) }), expected);
+}
+
+#[test]
 fn a_small_segment_waits_for_an_acknowledgement_that_is_delayed() {
     let mut wire = Wire::default();
     wire.syns();
