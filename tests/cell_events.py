@@ -32,6 +32,7 @@ FINISHED: dict[str, Any] = {
             "icmp": 0,
             "duplicated": 0,
             "corrupted": 0,
+            "reordering": None,
             "background": None,
         }
         for way in ("forward", "reverse")
