@@ -347,6 +347,14 @@ def test_messages_at_a_rate_beside_the_workload_go_on_for_as_long_as_it_does() -
     assert beside - alone == pytest.approx(2 * 100 * 2, rel=0.01)
 
 
+def test_time_breakdowns_are_refused_for_packets_that_are_certain_alone() -> None:
+    # Over an unlimited link the forecast is 2 Gbit/s, but nobody knows what comes in that time.
+    timed = only_cell("transfer", path__delay="50ms", workload__duration="10s")
+    assert timed.forecast.packets > 2_000_000 and timed.tells_spent
+    sizes = [only_cell("transfer", workload__size=size, workload__direction="upload") for size in ("1GB", "2GB")]
+    assert [cell.tells_spent for cell in sizes] == [True, False]
+
+
 def test_disk_space() -> None:
     cell = only_cell("echo", messages=200, size=100, transport="udp")
     rows = 6000 + 200 * 50

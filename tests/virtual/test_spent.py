@@ -121,6 +121,12 @@ def test_a_server_that_is_busy_with_another_answer_reads_late() -> None:
     assert found["server_host"] > 200
 
 
+def test_a_transfer_for_a_time_is_told_whatever_its_forecast() -> None:
+    # The forecast is 2 Gbit/s. What limits it are the buffers.
+    cell = tcp({"delay": "50ms"}, {"kind": "transfer", "duration": "10s"})
+    assert cell.packets.height < 250_000 and spent(cell)["send_buffer"] > 8000
+
+
 def test_a_full_send_buffer_is_told_from_the_congestion_window() -> None:
     # The window grows from 14,480 bytes by doubling, until the buffer holds no more. That is more than its size: the
     # kernel counts pages, and a page may have several segments.

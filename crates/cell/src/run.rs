@@ -32,12 +32,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Packets of each host with recorded frames: more than a cell with attribution may have, for a datagram may be
-/// several.
-const MOST_PACKETS: usize = 1_200_000;
+/// Programs' QUIC packets of each host with known frames: more than there are datagrams, for one may be several.
+const MOST_OPENED: usize = 1_200_000;
 /// Bytes of QUIC datagrams kept until the keys are known.
 const MOST_SEALED: usize = 128 << 20;
-/// Packets kept for programs, which may send any number.
+/// Packets kept for attribution, whatever number there are: for a guest of 512 MB, and for programs, whose guests have
+/// more.
+const MOST_ATTRIBUTED: usize = 500_000;
 const MOST_OF_PROGRAMS: usize = 1_000_000;
 
 /// Called with every event. Its error ends the cell.
@@ -149,9 +150,13 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
 fn packets_to_keep(cell: &Cell) -> usize {
     match (cell.workload.wants_own_drops(), cell.output.spent) {
         (false, false) => 0,
-        (false, true) if is_of_programs(cell) => MOST_OF_PROGRAMS,
-        _ => usize::MAX,
+        (false, true) => most_attributed(is_of_programs(cell)),
+        (true, _) => usize::MAX,
     }
+}
+
+const fn most_attributed(is_of_programs: bool) -> usize {
+    if is_of_programs { MOST_OF_PROGRAMS } else { MOST_ATTRIBUTED }
 }
 
 /// Optional records of packets and sockets during the workload.
@@ -169,8 +174,8 @@ impl Records {
         let attributed = cell.output.spent && cell.workload.connections().is_some();
         let wants_tcp = cell.output.directory.is_some() && (cell.output.spent || cell.host.sample_tcp_ns.is_some());
         Self {
-            quic: attributed.then(|| Arc::new(QuicPackets::new(MOST_PACKETS))),
-            http: attributed.then(|| Arc::new(HttpEnds::new(clock, MOST_PACKETS))),
+            quic: attributed.then(|| Arc::new(QuicPackets::new(most_attributed(is_of_programs(cell))))),
+            http: attributed.then(|| Arc::new(HttpEnds::new(clock, most_attributed(is_of_programs(cell))))),
             tcp: wants_tcp.then(|| Arc::new(TcpSockets::new(clock))),
         }
     }
@@ -249,7 +254,7 @@ impl Sealed {
         let mut keys = KeyLog::default();
         self.keys.read().iter().for_each(|text| keys.add(text));
         let datagrams = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut opener = Opener::new(&keys, MOST_PACKETS);
+        let mut opener = Opener::new(&keys, MOST_OPENED);
         datagrams.iter().for_each(|datagram| opener.add(datagram));
         opener.finish().logs
     }

@@ -89,7 +89,7 @@ impl Warning {
     }
 
     pub fn connections_incomplete(kept: u64) -> Self {
-        let text = format!("what connections spent their time on is told of the first {kept} packets alone");
+        let text = format!("the breakdown of time covers only the first {kept} packets");
         warning("connections_incomplete", text, Some("a shorter run"))
     }
 

@@ -14,7 +14,7 @@ GROUPS = catalog().spent_groups
 AFTER_LOSS = tuple(part for group in GROUPS if group.name == "recovery" for part in group.parts if part != "syn_timer")
 """Parts behind a lost packet of an exchange. A SYN belongs to none."""
 
-TAKES = "that takes the emulator, exchanges that succeed, a cell of at most a million packets, and no --no-parts"
+TAKES = "that takes the emulator, exchanges that succeed, a cell whose packets can be kept, and no --no-parts"
 """The hint for cells without a breakdown."""
 
 NOT_KEPT = "the run was started with --no-parts: run it again without"

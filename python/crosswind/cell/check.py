@@ -35,7 +35,7 @@ TIMEOUT_OF_A_CELL_S = 0.01
 KEPT_STDERR_BYTES = 1000
 
 MOST_PACKETS = 1_000_000
-"""Limit for a cell with time breakdowns: its packets stay in memory until it ends."""
+"""A cell with more for certain records no time breakdown: of its exchanges, hardly any could be told."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class CheckedCell:
 
     @property
     def tells_spent(self) -> bool:
-        """Whether it records time breakdowns, at an acceptable cost.
+        """Whether it records time breakdowns: not where most packets are certain to be left out.
 
-        For programs, with any number of packets, the cell itself keeps no more.
+        The cell itself keeps no more packets than its guest's memory takes, and warns where it left some out.
         """
         emulated = self.parameters["path"]["backend"] == EMULATOR
-        return emulated and (not self.is_known or self.forecast.packets <= MOST_PACKETS)
+        return bool(emulated) and self.forecast.fewest_packets <= MOST_PACKETS
 
     @property
     def is_known(self) -> bool:
@@ -136,7 +136,7 @@ class CheckedCell:
     ) -> dict[str, Any]:
         """The cell protocol's object for one planned run, without its directory.
 
-        `qlog` is only for QUIC transports; `spent`, the time breakdown, only for packets few enough for memory.
+        `qlog` is only for QUIC transports; `spent`, the time breakdown, only for packets that can be kept.
         """
         transport = catalog().transports.get(self.parameters["workload"].get("transport"))
         is_quic = transport is not None and transport.carrier is Carrier.QUIC

@@ -106,6 +106,7 @@ class Forecast:
     Attributes: duration_ns: by its own clock, with set-up. packets: entering the path, both directions; 0 for a
         program, with any number. bytes: their IP bytes. load: busy processors. virtual_ns: the machine's time for
         virtual time.
+        fewest_packets: the data packets of exchanges that succeed; 0 where time ends them, or a program does.
         undelayed: whether processors and not the path decide its exchanges' times, so neighbours lengthen them. alone:
             whether it always runs alone, as over a real network.
     """
@@ -115,6 +116,7 @@ class Forecast:
     bytes: int
     load: float
     virtual_ns: int
+    fewest_packets: int = 0
     undelayed: bool = False
     alone: bool = False
 
@@ -259,6 +261,7 @@ def forecast(demand: Demand, cell: Mapping[str, Any]) -> Forecast:
         cpu_ns=(QUIC_PACKET_CPU_NS * on_the_way if quic else 0)
         + (HANDSHAKE_CPU_NS * needs.opened if transport.secure else 0),
         flat_out=processors_ns > HEAVY * wall_ns,
+        fewest=0 if traffic.duration_ns else sum(packets),
         undelayed=traffic.pattern != "transfers"
         and there.delay_ns + back.delay_ns + sum(link_ns for _, link_ns in ways) < UNDELAYED_NS,
     )
@@ -273,6 +276,7 @@ def _forecast(
     background: float = 0.0,
     cpu_ns: float,
     flat_out: bool,
+    fewest: float = 0.0,
     undelayed: bool = False,
 ) -> Forecast:
     peers = all_peers_of(cell)
@@ -287,6 +291,7 @@ def _forecast(
         bytes=round(size_bytes),
         load=max(1.0, load) if flat_out else load,
         virtual_ns=virtual_wall_ns(cell, round(packets + BACKGROUND_SHARE * background)),
+        fewest_packets=round(fewest),
         undelayed=undelayed or bool(peers),
         alone=cell["path"]["backend"] == NETWORK,
     )
