@@ -71,6 +71,9 @@ def test_every_part_has_its_words(part: str) -> None:
     ({"protocol": "udp", "beginning": "datagram", "turns": 12}, "propagation_forward",
      "was in flight: 6.5 round trips in which one end waited for the other, for data or for acknowledgements"),
     ({"turns": 1}, "propagation_reverse", "was in flight: 1 round trip in which a program waited for the other"),
+    ({"turns": 121, "is_inferred": True}, "propagation_reverse",
+     "was in flight: 61 round trips in which a program waited for the other (or TCP for an acknowledgement, by Nagle's "
+     "algorithm: virtual time tells them apart)"),
 ])  # fmt: skip
 def test_a_connection_that_is_not_known_whole_says_so(known: dict[str, Any], part: str, says: str) -> None:
     counted = product(("packets", "bytes", "lost", "again"), ("forward", "reverse"))

@@ -119,6 +119,18 @@ for line in [b"nap\\n", b"query\\n", b"nap\\n"]:
     answers.readline()
 """
 
+PUBLISHER = """
+import paho.mqtt.client as mqtt
+client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+client.max_inflight_messages_set(10)
+client.on_connect = lambda *_: [client.publish("topic", b"x" * 20, qos=1) for _ in range(60)]
+left = list(range(60))
+client.on_publish = lambda *_: left.pop() or client.disconnect()
+client.connect("server", 8000)
+client.loop_forever()
+"""
+"""60 messages of quality of service 1, ten at a time."""
+
 RESOLVER = """
 import socket
 listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -257,6 +269,16 @@ def test_two_small_writes_wait_for_nagle_and_not_for_the_server(connections: Con
     assert spent["nagle"] == 20 * RTT_MS and spent["delayed_acknowledgement"] >= 15 * 40
     assert spent["propagation_forward"] + spent["propagation_reverse"] == 20 * RTT_MS
     assert not spent.keys() & {"client_host", "server_host", "congestion_window", "send_buffer"}
+
+
+def test_messages_of_mqtt_in_flight_wait_for_nagle(connections: Connections, tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text("listener 8000\nallow_anonymous true\n", encoding="utf-8")
+    broker = f"{requires('mosquitto')} -c {tmp_path / 'broker.conf'}"
+    (found,) = connections("--port", "8000", "--server", broker, "--", sys.executable, "-c", PUBLISHER)
+    # Ten messages take three round trips: the first leaves alone, the others when it is acknowledged, and likewise
+    # their answers. But for Nagle's algorithm on both sides, 60 would take six round trips.
+    assert in_ms(found)["nagle"] >= 2 * 6 * RTT_MS
+    assert found["parts"][0]["part"] == "nagle" and "(Nagle's algorithm)" in found["sentence"]
 
 
 def test_a_peer_that_falls_silent_is_a_wait_for_the_timer(connections: Connections) -> None:

@@ -84,7 +84,8 @@ class Connection(Timed):
 
     Attributes:
         number: by beginning. parts: all of its time, the longest first. is_cut_off: whether its cell exceeded its
-            packet limit while it was open.
+            packet limit while it was open. is_inferred: whether its kernels did not say why TCP sent: on the machine's
+            clock.
     """
 
     number: int
@@ -106,6 +107,7 @@ class Connection(Timed):
     turns: int
     parts: Sequence[PartOfConnection]
     is_cut_off: bool
+    is_inferred: bool = False
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]
         known: dict[str, Any] = {
             "parts": parts.get(number, []),
             "is_cut_off": result.is_cut_off and row["ending"] == "open",
+            "is_inferred": result.finished is not None and not result.finished.virtual_time,
         }
         connections.append(Connection(**which, **row, **known, number=number, whole_ns=whole_ns, pieces=[]))
     return sorted(connections, key=lambda connection: (-connection.whole_ns, connection.number))

@@ -12,6 +12,8 @@ _ENOUGH = 0.8
 """Share of a time at which a sentence stops naming causes."""
 _SMALL = 0.01
 """Share of the whole below which a cause is not named."""
+_FEW_TRIPS = 2
+"""Round trips up to which a program's own waits explain them."""
 
 _OF_BYTES = (
     "congestion_window",
@@ -85,7 +87,10 @@ def _more(kind: str, connections: Iterable[Connection]) -> str:
             if _kind(part.part) == kind and part.window_bytes
         ]
         size = f", after every {count(max(rounds))} bytes: a window or a request size of the program" if rounds else ""
-        return f": {what} in which a program waited for the other{size}"
+        # Nagle's algorithm releases what was written when an acknowledgement comes, which the other's data carry too.
+        is_like_nagle = trips > _FEW_TRIPS and any(connection.is_inferred for connection in turning)
+        nagle = " (or TCP for an acknowledgement, by Nagle's algorithm: virtual time tells them apart)"
+        return f": {what} in which a program waited for the other{nagle if is_like_nagle else ''}{size}"
     parts = [part for connection in connections for part in connection.parts if part.part == kind]
     sizes = [part.window_bytes for part in parts if part.window_bytes]
     if kind in _OF_BYTES and sizes:
