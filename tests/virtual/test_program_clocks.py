@@ -121,6 +121,17 @@ def test_a_loop_that_reads_a_clock_sees_it_move(cells: VirtualCells, tmp_path: P
     assert runs[0].finished.is_repeatable
 
 
+def test_a_loop_that_reads_the_processors_counter_takes_as_long_as_it_waits(
+    cells: VirtualCells, tmp_path: Path
+) -> None:
+    runs = [ran(cells, tmp_path, LOOP, "-DCLOCK=__rdtsc", "-DUNIT=1") for _ in range(2)]
+    assert runs[0].digests() == runs[1].digests()
+    took_ns, looks = map(int, runs[0].text("client.out").split())
+    # The counter is never more than two steps of at most 1,024 ns ahead; after 10,000 readings they are 512 ns on average.
+    assert abs(took_ns - ms(10)) <= 2 * 1024
+    assert 25_000 <= looks <= 35_000
+
+
 def test_a_thread_that_waits_for_another_one_without_a_call_is_interrupted(cells: VirtualCells, tmp_path: Path) -> None:
     made = ran(cells, tmp_path, WAITING_THREAD)
     assert made.text("client.out") == "joined\n"

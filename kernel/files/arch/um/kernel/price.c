@@ -225,7 +225,7 @@ static void sleep_until_idle(unsigned long long ns, bool time_has_moved)
 	current->cause = cause;
 }
 
-static void sleep_for(unsigned long long ns)
+void um_sleep_for(unsigned long long ns)
 {
 	sleep_until_idle(ns, false);
 }
@@ -257,7 +257,7 @@ static void pay(struct account *account)
 {
 	unsigned long long before = um_guest_state->virtual_ns;
 
-	sleep_for(clamp_t(unsigned long long, account->paid_ns / PRICE_SHARE, LEAST_PRICE_NS, MOST_PRICE_NS));
+	um_sleep_for(clamp_t(unsigned long long, account->paid_ns / PRICE_SHARE, LEAST_PRICE_NS, MOST_PRICE_NS));
 	/* Another process may have taken the account meanwhile, or another thread of this one made a call. */
 	if (account->process != current->tgid)
 		return;
@@ -280,6 +280,7 @@ void um_before_call(int syscall)
 		account->unpaid = -1;
 		pay(account);
 	}
+	um_forget_readings();
 	um_guest_state->syscalls++;
 	um_guest_state->syscall = syscall;
 	um_guest_state->pid = current->pid;
@@ -332,7 +333,7 @@ void um_let_others_run(void)
 	if (++turns >= TURNS && !(READ_ONCE(current->__state) & ~MAY_WAKE_EARLY)) {
 		turns = 0;
 		paid++;
-		sleep_for(min_t(unsigned long long, paid * LEAST_PRICE_NS, MOST_PRICE_NS));
+		um_sleep_for(min_t(unsigned long long, paid * LEAST_PRICE_NS, MOST_PRICE_NS));
 	}
 	/* What it slept for here is part of the loop. */
 	switches = current->nvcsw + current->nivcsw;
@@ -380,7 +381,7 @@ void um_interrupt_computing(void)
 		sleep_until_idle(NSEC_PER_SEC, true);
 	} else if (!list_empty(&payers) || ++alone > SECONDS_ALONE) {
 		note_interruption();
-		sleep_for(ns);
+		um_sleep_for(ns);
 		ns = min_t(unsigned long long, 10 * ns, MOST_PRICE_NS);
 	}
 	syscalls = um_guest_state->syscalls;

@@ -7,7 +7,6 @@
 #include <linux/sched.h>
 #include <linux/uaccess.h>
 #include <asm/ptrace.h>
-#include <asm/unistd.h>
 #include <template.h>
 
 /* The length of such an instruction where a process has stopped; 0: it is none. */
@@ -28,54 +27,59 @@ int um_asks_processor(struct uml_pt_regs *regs)
 
 /*
  * Computing takes no virtual time. A program that gathers randomness from how long it takes (jitterentropy, of AWS-LC) finds none, and
- * aborts. So readings at one instant are some ns apart, by a sequence that is the same in every run.
+ * aborts; one that waits until the counter has moved on waits for ever. So readings are some ns apart, by a sequence that is the same in
+ * every run, and time follows: whoever reads sleeps until it does. It takes jitterentropy some hundred thousand readings to gather what it
+ * wants. A loop that waits is not to take that many for a millisecond: after many readings without a system call they are further apart.
  */
-static u64 next_reading(u64 ns)
+enum { MOST_LEAD_NS = 1000, MANY_READINGS = 10000, STEP_NS = 16, LARGE_STEP_NS = 1024, PROCESSES = 64 };
+
+/* A process loses its count to another one with the same place, and then begins anew. */
+static struct {
+	pid_t process;
+	u32 readings;
+} since_call[PROCESSES];
+
+void um_forget_readings(void)
+{
+	since_call[current->tgid % PROCESSES].readings = 0;
+}
+
+static u32 readings_since_call(void)
+{
+	typeof(since_call[0]) *own = &since_call[current->tgid % PROCESSES];
+
+	if (own->process != current->tgid) {
+		own->process = current->tgid;
+		own->readings = 0;
+	}
+	return ++own->readings;
+}
+
+static u64 next_reading(void)
 {
 	static u64 last;
 	static u32 noise = 0x9e3779b9;
+	u64 reading, now = um_monotonic_ns();
 
 	noise ^= noise << 13;
 	noise ^= noise >> 17;
 	noise ^= noise << 5;
-	last = max(ns, last) + 1 + noise % 16;
-	return last;
-}
-
-/*
- * Whether a reading is one of a loop that waits until the counter moves on: time has to move then. It takes jitterentropy some hundred
- * thousand readings to gather what it wants.
- */
-enum { MANY_READINGS = 1 << 20, ONE_INSTANT_NS = 2000 };
-
-static bool waits_for_time(u64 ns)
-{
-	static u64 since;
-	static u32 readings;
-
-	if (ns - since > ONE_INSTANT_NS) {
-		since = ns;
-		readings = 0;
-	}
-	return ++readings > MANY_READINGS;
+	last = max(now, last) + 1 + noise % (readings_since_call() > MANY_READINGS ? LARGE_STEP_NS : STEP_NS);
+	reading = last;
+	if (reading - now > MOST_LEAD_NS)
+		um_sleep_for(reading - now);
+	return reading;
 }
 
 /* Does what the instruction at this place would do. */
 void um_answer_for_processor(struct uml_pt_regs *regs, int length)
 {
-	bool waits = waits_for_time(um_monotonic_ns());
-	u64 ns;
+	u64 ns = next_reading();
 
-	/* Then it is a reading of the clock as others are. */
-	if (waits)
-		um_before_call(__NR_clock_gettime);
-	ns = next_reading(um_monotonic_ns());
 	UPT_AX(regs) = (u32)ns;
 	UPT_DX(regs) = ns >> 32;
 	/* The number of the processor. */
 	if (length == 3)
 		UPT_CX(regs) = 0;
 	UPT_IP(regs) += length;
-	if (waits)
-		um_after_call(__NR_clock_gettime, 0);
 }

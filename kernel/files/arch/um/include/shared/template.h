@@ -48,11 +48,13 @@ void um_before_switch(struct task_struct *to);
 int um_wake_payers(void);
 void um_let_others_run(void);
 void um_interrupt_computing(void);
+void um_sleep_for(unsigned long long ns);
 
 /* arch/um/kernel/processor.c */
 struct uml_pt_regs;
 int um_asks_processor(struct uml_pt_regs *regs);
 void um_answer_for_processor(struct uml_pt_regs *regs, int length);
+void um_forget_readings(void);
 
 /* fs/hostfs: the one directory of the host that may be mounted for writing. */
 extern char um_hostfs_writable[];
