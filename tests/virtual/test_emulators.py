@@ -1,6 +1,7 @@
 """The emulator in the kernel of virtual time beside the one in a process: the same packets, fates and times."""
 
 import polars as pl
+import polars.selectors as cs
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -61,7 +62,8 @@ def until_the_last_exchange(ran: VirtualRun) -> pl.DataFrame:
     What hosts say of their sending reaches only the emulator in the kernel.
     """
     last_ns = ran.samples().select(pl.coalesce("received_ns", "sent_ns")).max().item()
-    packets = ran.packets().drop("trigger", "held_by", "held_since_ns", "written_ns")
+    told = ["trigger", "held_by", "held_since_ns", "written_ns", "woken_thread", "slept_since_ns"]
+    packets = ran.packets().drop(*told, cs.starts_with("woken_by"))
     return packets.filter(pl.col("in_ns") < last_ns).sort("direction", "index", "copy")
 
 

@@ -332,15 +332,13 @@ impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
         let (before, wrote) = (before?, wrote?);
         let waited = at.saturating_since(wrote);
         let waits_for_streams = answers.iter().any(|&it| opens_streams(sender, send, back, it));
-        let part = if self.state.is_prompt(wrote, at) || !is_full && !waits_for_streams {
+        if self.state.is_prompt(wrote, at) || !is_full && !waits_for_streams {
             self.state.at_host(wrote, packet);
-            DelayCause::sender(side)
-        } else if continues && answers.is_empty() && waited <= sender.round_trip(at) {
-            DelayCause::Pacing
         } else {
-            DelayCause::Unknown
-        };
-        self.state.at_sender(wrote, part, side, Some(packet));
+            let paced = continues && answers.is_empty() && waited <= sender.round_trip(at);
+            let part = if paced { DelayCause::Pacing } else { DelayCause::Unknown };
+            self.state.at_sender(wrote, part, side, Some(packet));
+        }
         Some(Step::sent(side, before))
     }
 }

@@ -7,7 +7,7 @@ use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 
-/// A packet table's packets by their places, where a kernel names them as wakers.
+/// A packet table by place, where kernels say what senders acted upon.
 #[derive(Default)]
 pub struct Wakers<'a> {
     packets: &'a [PacketRecord],
@@ -15,7 +15,7 @@ pub struct Wakers<'a> {
     positions: [Vec<u32>; 2],
 }
 
-/// A kind of wait for another event of the host, and the time by its thread or port.
+/// A wait for another event of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
     /// The direction of the waiting data.

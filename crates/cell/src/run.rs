@@ -38,7 +38,7 @@ const MOST_OPENED: usize = 1_200_000;
 const MOST_SEALED: usize = 128 << 20;
 /// Packets kept for attribution, whatever number there are: for a guest of 512 MB, and for programs, whose guests have
 /// more.
-const MOST_ATTRIBUTED: usize = 500_000;
+const MOST_ATTRIBUTED: usize = 400_000;
 const MOST_OF_PROGRAMS: usize = 1_000_000;
 
 /// Called with every event. Its error ends the cell.
