@@ -251,12 +251,12 @@ impl DelayCause {
         side.pick(Self::ClientHost, Self::ServerHost)
     }
 
-    /// A wait for a timer by the program that sends in direction `side`.
+    /// The sending program's wait for a timer, in direction `side`.
     pub(crate) fn timer(side: Side) -> Self {
         side.pick(Self::ClientTimer, Self::ServerTimer)
     }
 
-    /// A wait for another connection by the program that sends in direction `side`.
+    /// The sending program's wait for another connection, in direction `side`.
     pub(crate) fn other_connection(side: Side) -> Self {
         side.pick(Self::ClientConnection, Self::ServerConnection)
     }

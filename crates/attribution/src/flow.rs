@@ -38,7 +38,7 @@ pub struct Flow {
     pub pieces: Vec<Interval>,
     /// Limiting windows.
     pub windows: Vec<Window>,
-    /// Other events that its hosts waited for.
+    /// Its hosts' waits for other events.
     pub others: Vec<Other>,
     pub(crate) waits: Option<Waits>,
 }

@@ -1,4 +1,4 @@
-//! What a host's thread acted upon when it sent, by its kernel: a timer, or a packet of this or another connection.
+//! Senders' wakers, by their kernels: timers, and packets on this or another connection.
 
 use crate::DelayCause;
 use crate::critical_path::{self, CriticalPath, Interval};
@@ -7,7 +7,7 @@ use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 
-/// A packet table by place, where kernels say what senders acted upon.
+/// A packet table by place, if kernels name wakers.
 #[derive(Default)]
 pub struct Wakers<'a> {
     packets: &'a [PacketRecord],
@@ -42,7 +42,7 @@ impl<'a> Wakers<'a> {
         Self { packets, positions }
     }
 
-    /// The packet that the sender of `packet` acted upon, if any.
+    /// The waking packet for `packet`, if any.
     pub fn packet(&self, packet: &PacketRecord) -> Option<&'a PacketRecord> {
         packet.woken_by_packet().and_then(|place| self.at(place))
     }
@@ -51,14 +51,14 @@ impl<'a> Wakers<'a> {
         self.packets.get(*self.positions[place.0 as usize].get(place.1 as usize)? as usize)
     }
 
-    /// When the packet came that the sender of `packet` acted upon, if it is of the same connection and has data.
+    /// The arrival of the waking packet for `packet`, if it has data and the same connection.
     pub fn arrival(&self, packet: &PacketRecord) -> Option<Instant> {
         let Waker::Packet(place) = packet.waker? else { return None };
         let waker = self.at(place)?;
         waker.left.filter(|_| ports(waker) == ports(packet) && waker.headers.payload_bytes > 0)
     }
 
-    /// Names the time of the host that sent `packet`, from `from` to where the path is.
+    /// Names the sending host's time before `packet`, from `from` to where the path is.
     pub fn name(&self, from: Instant, packet: &PacketRecord, path: &mut CriticalPath) {
         let (side, place) = (packet.side, critical_path::Place::sender(packet.side));
         if let Some(timer) = packet.timer() {

@@ -96,7 +96,7 @@ impl<'w, 'a> State<'w, 'a> {
         self.path.name(from, part, Place::sender(side), packet, 0);
     }
 
-    /// Names the time of the host that sent `packet`.
+    /// Names the sending host's time before `packet`.
     pub fn at_host(&mut self, from: Instant, packet: &PacketRecord) {
         self.links.wakers.name(from, packet, &mut self.path);
     }

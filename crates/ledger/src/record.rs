@@ -22,7 +22,7 @@ pub struct PacketRecord {
     pub headers: Headers,
     /// Why its sender sent it when it did, if its kernel said so.
     pub sending: Option<Sending>,
-    /// What its sender acted upon, likewise.
+    /// Its sender's waker, likewise.
     pub waker: Option<Waker>,
     /// When it entered the path.
     pub entered: Instant,
@@ -181,7 +181,7 @@ impl Row for PacketRecord {
 }
 
 impl PacketRecord {
-    /// The packet that its sender acted upon, if any; directly, or before it slept.
+    /// Its sender's waking packet, if any: directly, or before a sleep.
     pub fn woken_by_packet(&self) -> Option<Place> {
         match self.waker? {
             Waker::Packet(place) => Some(place),
@@ -189,7 +189,7 @@ impl PacketRecord {
         }
     }
 
-    /// The timer that its sender acted upon, if any.
+    /// Its sender's waking timer, if any.
     pub const fn timer(&self) -> Option<&Timer> {
         match &self.waker {
             Some(Waker::Timer(timer)) => Some(timer),

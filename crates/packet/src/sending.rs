@@ -133,9 +133,9 @@ pub struct RawSending {
     pub triggered_by: u8,
     /// A [`Waker`] as a number.
     pub waker: u64,
-    /// For a timer, the time since when only timers woke the thread.
+    /// For a timer, the beginning of a time with timers alone as wakers.
     pub timers_since: u64,
-    /// The thread's waker before that.
+    /// The thread's earlier waker.
     pub before_timers: u64,
     /// The thread's name.
     pub thread: ThreadName,
@@ -153,7 +153,7 @@ impl RawSending {
         })
     }
 
-    /// What its sender acted upon, as far as known, with the path's times, by `own`.
+    /// Its sender's waker, as far as known, with the path's times, by `own`.
     pub fn waker(self, own: impl Fn(u64) -> Instant) -> Option<Waker> {
         let since = (self.timers_since > 0).then(|| own(self.timers_since));
         let timer = Timer { thread: self.thread, since, before: Place::from_number(self.before_timers) };

@@ -1,12 +1,12 @@
-//! What a packet's sender acted upon, by its kernel (`kernel/files/include/linux/cause.h`).
+//! A packet's cause at its sender, by its kernel (`kernel/files/include/linux/cause.h`).
 
 use crosswind_path::Side;
 use crosswind_units::Instant;
 
-/// The last event that woke the sending thread, or that it read, directly or through other threads of its host.
+/// The sending thread's last waker, or its last read packet: directly, or through other threads on its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waker {
-    /// A packet that came.
+    /// A delivered packet.
     Packet(Place),
     /// A timer.
     Timer(Timer),
@@ -16,7 +16,7 @@ pub enum Waker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place(pub Side, pub u64);
 
-/// A timer that woke a thread.
+/// A timer and its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timer {
     /// The thread's name; empty once it has ended.
