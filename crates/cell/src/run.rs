@@ -36,8 +36,7 @@ use std::time::Duration;
 const MOST_OPENED: usize = 1_200_000;
 /// Bytes of QUIC datagrams kept until the keys are known.
 const MOST_SEALED: usize = 128 << 20;
-/// Packets kept for attribution, whatever number there are: for a guest of 512 MB, and for programs, whose guests have
-/// more.
+/// The most packets kept for attribution: a guest has 512 MB of memory, and one with programs has more.
 const MOST_ATTRIBUTED: usize = 400_000;
 const MOST_OF_PROGRAMS: usize = 1_000_000;
 

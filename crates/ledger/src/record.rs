@@ -175,7 +175,7 @@ impl Row for PacketRecord {
         Column::optional(
             "slept_since_ns",
             Time(|row| row.timer().and_then(|it| it.since)),
-            "Of a timer, since when that thread had slept: once, or in turns that timers ended.",
+            "When that thread went to sleep: the first time, if several timers woke it in a row.",
         ),
     ];
 }

@@ -35,7 +35,7 @@ TIMEOUT_OF_A_CELL_S = 0.01
 KEPT_STDERR_BYTES = 1000
 
 MOST_PACKETS = 1_000_000
-"""A cell with more for certain records no time breakdown: of its exchanges, hardly any could be told."""
+"""A cell with more data than this many packets gets no time breakdown: it would cover hardly any exchange."""
 
 
 @dataclass(frozen=True)

@@ -221,17 +221,23 @@ fn a_window_waits_for_its_program_where_nothing_had_arrived_since() {
     }
 }
 
+/// A window of 1000 bytes is full, then as small as `left`, and its update at 50 ms is lost.
+fn with_a_lost_window_update(left: u16) -> Wire {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.packets[1].headers.window = 1000;
+    wire.data(10_000, 0, 1000, true);
+    wire.ack(11_000, 1000, left, false);
+    wire.ack(50_000, 1000, 5000, false);
+    wire.lose_last();
+    wire
+}
+
 #[test]
 fn a_lost_window_update_waits_for_the_persist_timer() {
     let zero_window = |us| (DelayCause::ZeroWindow, us, 0);
     for sending in [None, Some(by(Trigger::PersistTimer))] {
-        let mut wire = Wire::default();
-        wire.syns();
-        wire.packets[1].headers.window = 1000;
-        wire.data(10_000, 0, 1000, true);
-        wire.ack(11_000, 1000, 0, false);
-        wire.ack(50_000, 1000, 5000, false);
-        wire.lose_last();
+        let mut wire = with_a_lost_window_update(0);
         // Linux asks with the last acknowledged byte's number and no data.
         wire.data(215_000, 999, 0, true);
         wire.packets.last_mut().unwrap().sending = sending;
@@ -250,13 +256,7 @@ fn a_lost_window_update_waits_for_the_persist_timer() {
 
 #[test]
 fn a_lost_window_update_may_wait_for_the_persist_timer_to_fill_what_is_open() {
-    let mut wire = Wire::default();
-    wire.syns();
-    wire.packets[1].headers.window = 1000;
-    wire.data(10_000, 0, 1000, true);
-    wire.ack(11_000, 1000, 500, false);
-    wire.ack(50_000, 1000, 5000, false);
-    wire.lose_last();
+    let mut wire = with_a_lost_window_update(500);
     wire.data(215_000, 1000, 500, true);
     wire.packets.last_mut().unwrap().sending = Some(Sending {
         held_by: Some(Hold::ReceiveWindow),
