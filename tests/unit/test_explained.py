@@ -16,6 +16,7 @@ from crosswind.catalog.explained import (
 )
 from crosswind.catalog.spent import GROUPS
 from crosswind.report.charts.sockets import socket_charts
+from crosswind.report.text.changed import changed_text
 from crosswind.report.text.connections import connection_sentence
 from crosswind.report.text.explained import exchange_sentence
 
@@ -49,6 +50,20 @@ def test_many_round_trips_are_more_than_the_path_takes(times: int, says: str) ->
     parts = {part: 20 * MS * times for part, _ in ways}
     whole_ns = 40 * MS * times
     assert exchange_sentence(Explained("c000-r00", 0, 0, {}, whole_ns, pieces, 0, whole_ns, parts)) == says
+
+
+@pytest.mark.parametrize(("without_ms", "says"), [
+    (52, ""),
+    (75, "without the receiver's window it would take about 75 ms, by a model: another limit lies behind it"),
+    (30, "without the receiver's window it would take about 30 ms, by a model"),
+])  # fmt: skip
+def test_what_lies_behind_a_limit_is_said_where_it_matters(without_ms: int, says: str) -> None:
+    parts = {"receive_window": 30 * MS, "zero_window": 20 * MS, "fast_recovery": 40 * MS, "tcp_handshake": 10 * MS}
+    changed = {"without_receive_window": without_ms * MS, "without_loss": 0}
+    assert changed_text(100 * MS, parts, changed) == says
+    assert changed_text(100 * MS, parts, {"without_loss": 0}) == ""
+    # A link's whole time is not saved at twice its rate.
+    assert changed_text(100 * MS, {"serialisation_forward": 80 * MS}, {"at_twice_the_rate": 60 * MS}) == ""
 
 
 @pytest.mark.parametrize("part", [part for group in GROUPS for part in group.parts if group.name != "propagation"])

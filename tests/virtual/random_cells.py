@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from crosswind.catalog.spent import CHANGES
 from crosswind.execution.virtual import VirtualCell, virtual
+from crosswind.report.text.changed import changed_text
 
 MS = 1_000_000
 WINDOWS = ("congestion_window", "slow_start_after_idle", "reduced_window", "reordering")
@@ -80,6 +82,12 @@ def told_ns(cell: VirtualCell) -> dict[str, int]:
     """What all exchanges together spent on each cause."""
     row = cell.spent.drop("exchange", "whole_ns").sum().row(0, named=True)
     return {name.removesuffix("_ns"): int(ns) for name, ns in row.items() if ns}
+
+
+def changed_ns(cell: VirtualCell) -> dict[str, int]:
+    """What all exchanges together would take with each change, by the model, where it knows all of them."""
+    knows_all = cell.limits.height == cell.spent.height
+    return {change.name: int(cell.limits[f"{change.name}_ns"].sum()) for change in CHANGES if knows_all}
 
 
 def whole_ns(cell: VirtualCell) -> int:
@@ -168,6 +176,12 @@ def counterfactual(cell: RandomCell) -> Counterfactual | None:
     if told < 0.1 * whole or other is None or other == cell:
         return None
     expected = told / 2 if cause == "link" else told
+    # Where another limit lies behind, a sentence says what the change would leave.
+    named = {change.group: change.name for change in CHANGES}
+    left = changed_ns(ran).get(named.get(cause, ""), whole - expected)
+    is_said = changed_text(whole, told_ns(ran), changed_ns(ran)) != ""
+    if is_said:
+        expected = whole - left
     return Counterfactual(cell, cause, expected / whole, (whole - whole_ns(other.run())) / whole)
 
 

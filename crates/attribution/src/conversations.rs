@@ -9,7 +9,8 @@ use crate::quic_walk::QuicConversation;
 use crate::tcp::by_opening;
 use crate::tcp_walk::TcpConversation;
 use crate::udp::Datagrams;
-use crate::walk::{Walked, of_sealed};
+use crate::walk::{Walked, of_sealed, span};
+use crate::what_if::Changed;
 use crosswind_ledger::{PacketRecord, QuicLog, TCP, UDP};
 use crosswind_path::Side;
 use crosswind_units::Instant;
@@ -115,6 +116,13 @@ impl<'a> Conversation<'a> {
     pub fn again(&self) -> Option<[u64; 2]> {
         let Self::Quic(it) = self else { return None };
         Some(Side::BOTH.map(|side| it.again(side)))
+    }
+
+    /// Its time with each change, as far as TCP's model goes.
+    pub fn changed(&self) -> Option<Changed> {
+        let Self::Tcp(it) = self else { return None };
+        let (from, to) = span(&it.packets);
+        Some(Changed::new(to.saturating_since(from), it.saved(from, to)?))
     }
 
     fn without_busy_times(&self, pieces: Vec<Interval>, links: &Links<'a>) -> Vec<Interval> {

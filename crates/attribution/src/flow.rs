@@ -4,6 +4,7 @@ use crate::DelayCause;
 use crate::critical_path::{Interval, PacketId};
 use crate::wakers::Other;
 use crate::walk::Window;
+use crate::what_if::Changed;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant, named};
 
@@ -38,6 +39,8 @@ pub struct Flow {
     pub pieces: Vec<Interval>,
     /// Limiting windows.
     pub windows: Vec<Window>,
+    /// Its time with each change, where a model is near its packets.
+    pub changed: Option<Changed>,
     /// Its hosts' waits for other events.
     pub others: Vec<Other>,
     pub(crate) waits: Option<Waits>,

@@ -36,7 +36,7 @@ pub fn flows(
 impl Flow {
     fn new<'a>((protocol, client_port, server_port): Ports, conversation: Conversation<'a>, links: &Links<'a>) -> Self {
         let Walked { pieces, turns, windows } = conversation.walk(links);
-        let (quic, again) = (conversation.quic(), conversation.again());
+        let (quic, again, changed) = (conversation.quic(), conversation.again(), conversation.changed());
         let packets = conversation.into_packets();
         let (from, to) = span(&packets);
         let opened = packets.first().map_or(Side::Forward, |it| it.side);
@@ -80,6 +80,7 @@ impl Flow {
             others: links.wakers.others(&pieces),
             pieces,
             windows,
+            changed,
             waits: Waits::of(protocol, beginning, &packets),
         };
         match again {

@@ -28,13 +28,15 @@ mod udp;
 mod unanswered;
 mod wakers;
 mod walk;
+mod what_if;
 
 pub use critical_path::{Interval, PacketId, Place};
 pub use delay_cause::{DelayCause, PartGroup};
 pub use flow::{Beginning, Ending, Flow, Quic, Sent};
 pub use flows::flows;
-pub use message_transit::{Hosts, MessageTransit};
+pub use message_transit::{Growth, Hosts, MessageTransit};
 pub use walk::Window;
+pub use what_if::{Change, Changed};
 
 use critical_path::CriticalPath;
 use crosswind_ledger::{HttpEnd, PacketRecord, QuicLog, TCP, UDP};
@@ -139,6 +141,12 @@ impl<'a> Attribution<'a> {
         }
         let all = self.quic.get(&client_port)?;
         all[..all.partition_point(|it| it.began <= before)].last()?.arrival(Side::Forward, stream, before)
+    }
+
+    /// How long each change would let take what took `whole` and was sent on a TCP connection from `from` to `to`, by a
+    /// model; none where it is far from the packets.
+    pub fn changed(&self, client_port: u16, whole: Duration, [from, to]: [Instant; 2]) -> Option<Changed> {
+        Some(Changed::new(whole, self.connection(client_port, to)?.saved(from, to)?))
     }
 
     /// Splits the pieces of a connection's handshakes: waits for retransmissions are loss recovery.

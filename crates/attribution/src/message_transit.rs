@@ -22,6 +22,8 @@ pub struct Hosts {
     pub nagle: bool,
     /// Whether TCP's packets are sent at a pace: by its congestion control or by the device's queueing discipline.
     pub pacing: bool,
+    /// TCP's congestion control, if it is known to a model.
+    pub growth: Option<Growth>,
     /// TCP's initial window in segments, where it is set.
     pub initial_window: Option<u64>,
     /// The size of TCP's send buffers, where it is set: `SO_SNDBUF`. Else the kernel lets them grow with the window.
@@ -34,6 +36,15 @@ pub struct Hosts {
     pub quic_stream_window: u64,
     /// The same for all streams together.
     pub quic_connection_window: u64,
+}
+
+/// A congestion window's growth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// RFC 5681.
+    Reno,
+    /// RFC 9438.
+    Cubic,
 }
 
 /// A message on its way from one host to the other.

@@ -5,15 +5,14 @@ use crate::critical_path::{Interval, Place};
 use crate::handshake::Handshake;
 use crate::http::{Http, Opened};
 use crate::links::Links;
-use crate::tcp_sender::{Ack, Segment, Sender, Told};
+use crate::tcp_sender::{Ack, INITIAL_WINDOW, Segment, Sender, Told};
+use crate::what_if::{Saved, Savings};
 use crate::{CriticalPath, DelayCause, Hosts, MessageTransit};
 use crosswind_ledger::{HttpEnd, PacketRecord, Position, TCP, TCP_ACK, TCP_SYN, Trigger};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
+use std::cell::OnceCell;
 use std::ops::Range;
-
-/// The initial window in segments (RFC 6928): always allowed in flight on a connection without loss.
-pub const INITIAL_WINDOW: u64 = 10;
 
 pub struct Connection<'a> {
     pub began: Instant,
@@ -22,6 +21,7 @@ pub struct Connection<'a> {
     forward: Sender<'a>,
     reverse: Sender<'a>,
     http: [Option<Http<'a>>; 2],
+    savings: [OnceCell<Option<Savings>>; 2],
 }
 
 /// The end of a wait.
@@ -54,7 +54,15 @@ impl<'a> Connection<'a> {
         };
         let [forward, reverse] =
             Side::BOTH.map(|side| Sender::new(packets, side, of_syn(side), of_syn(side.opposite()), hosts));
-        Self { began, handshake: Handshake::of(packets, hosts), hosts, forward, reverse, http: [None, None] }
+        Self {
+            began,
+            handshake: Handshake::of(packets, hosts),
+            hosts,
+            forward,
+            reverse,
+            http: [None, None],
+            savings: Default::default(),
+        }
     }
 
     /// Adds the client's and the server's known HTTP writes.
@@ -63,6 +71,20 @@ impl<'a> Connection<'a> {
             let (own, other) = (ends[side as usize]?, side.opposite());
             Some(Http::new(own, ends[other as usize].map(|end| (end, &self.sender(other).bytes))))
         });
+    }
+
+    /// What each change would save of the data sent from `from` to `to`, by a model; none where it is far from the packets.
+    pub fn saved(&self, from: Instant, to: Instant) -> Option<Saved> {
+        let mut all = Saved::default();
+        for side in Side::BOTH.into_iter().filter(|&side| !self.sender(side).sends.is_empty()) {
+            let senders = [side, side.opposite()].map(|side| self.sender(side));
+            let round_trip = self.handshake.as_ref().and_then(|it| it.round_trip(side));
+            let is_timer = |send| self.is_timer(senders[0], send);
+            let savings =
+                self.savings[side as usize].get_or_init(|| Savings::of(senders, round_trip, is_timer, self.hosts));
+            all.iter_mut().zip(savings.as_ref()?.between(from, to)?).for_each(|(sum, saved)| *sum += saved);
+        }
+        Some(all)
     }
 
     /// When the receiver had a whole HTTP stream, or an HTTP/1.1 exchange, by `before`.

@@ -11,6 +11,9 @@ use crosswind_units::{Duration, Instant};
 /// Linux's minimum for the variance term of a retransmission timeout; after a timeout it takes a connection to be idle.
 pub const SHORTEST_IDLE: Duration = Duration::from_millis(200);
 
+/// The initial window in segments (RFC 6928): always allowed in flight on a connection without loss.
+pub const INITIAL_WINDOW: u64 = 10;
+
 /// One host's sending to the other.
 #[derive(Default)]
 pub struct Sender<'a> {

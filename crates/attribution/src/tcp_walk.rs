@@ -8,9 +8,10 @@
 
 use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::links::Links;
-use crate::tcp::{Connection, INITIAL_WINDOW};
-use crate::tcp_sender::{SHORTEST_IDLE, Segment, Sender, Told};
+use crate::tcp::Connection;
+use crate::tcp_sender::{INITIAL_WINDOW, SHORTEST_IDLE, Segment, Sender, Told};
 use crate::walk::{State, Step, Walk, Walked, Window, span};
+use crate::what_if::Saved;
 use crate::{DelayCause, Hosts};
 use crosswind_ledger::{PacketRecord, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
 use crosswind_path::Side;
@@ -89,6 +90,11 @@ impl<'a> TcpConversation<'a> {
     /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
         self.start(CriticalPath::new(from, to, Side::Reverse), links).exchange(self.last_answer(answered))
+    }
+
+    /// As [`Connection::saved`].
+    pub fn saved(&self, from: Instant, to: Instant) -> Option<Saved> {
+        self.connection.saved(from, to)
     }
 
     const fn start<'w>(&'w self, path: CriticalPath, links: &'w Links<'a>) -> TcpWalk<'w, 'a> {

@@ -1,9 +1,9 @@
 //! The time of programs' connections by cause.
 
 use crate::CellError;
+use crate::limits::ConnectionLimits;
 use crate::pieces::ConnectionPiece;
-use crate::spent::ns;
-use crate::table::write_table;
+use crate::table::{ns, write_table};
 use crosswind_attribution::{DelayCause, Flow, Hosts, Quic, flows};
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
 use crosswind_ledger::{Column, PacketRecord, QuicLog, Row, TCP};
@@ -161,6 +161,8 @@ pub fn write_connections(
     let flows = flows(packets, quic, hosts, MOST_PIECES, end);
     let mut rows: Vec<_> = (0..).zip(flows).map(|(connection, flow)| ConnectionRow { connection, flow }).collect();
     let parts: Vec<_> = rows.iter().flat_map(parts).collect();
+    let limits: Vec<_> =
+        rows.iter().filter_map(|row| Some(ConnectionLimits::new(row.connection, row.flow.changed?))).collect();
     let pieces = |row: &mut ConnectionRow| {
         let (connection, pieces) = (row.connection, std::mem::take(&mut row.flow.pieces));
         pieces.into_iter().map(move |piece| ConnectionPiece::new(connection, piece))
@@ -168,6 +170,7 @@ pub fn write_connections(
     let pieces: Vec<_> = rows.iter_mut().flat_map(pieces).collect();
     write_table(directory, &rows, zero)?;
     write_table(directory, &parts, zero)?;
+    write_table(directory, &limits, zero)?;
     write_table(directory, &pieces, zero)
 }
 

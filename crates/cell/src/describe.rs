@@ -3,6 +3,7 @@
 use crate::check::Answer;
 use crate::connections::{ConnectionPart, ConnectionRow};
 use crate::event::Event;
+use crate::limits::{ConnectionLimits, ExchangeLimits};
 use crate::pieces::{ConnectionPiece, ExchangePiece};
 use crate::spent::Spent;
 use crate::{Flow, PathSection};
@@ -45,9 +46,11 @@ pub struct Catalogue {
     /// The causes of delay, by groups.
     parts: Vec<PartGroup>,
     pieces: &'static [Column<ExchangePiece>],
+    limits: &'static [Column<ExchangeLimits>],
     connections: &'static [Column<ConnectionRow>],
     connection_parts: &'static [Column<ConnectionPart>],
     connection_pieces: &'static [Column<ConnectionPiece>],
+    connection_limits: &'static [Column<ConnectionLimits>],
     /// The JSON Schema of every event, by its name.
     events: Map<String, Value>,
 }
@@ -84,9 +87,11 @@ impl Catalogue {
             tcp: Row::COLUMNS,
             parts: PartGroup::all(),
             pieces: Row::COLUMNS,
+            limits: Row::COLUMNS,
             connections: Row::COLUMNS,
             connection_parts: Row::COLUMNS,
             connection_pieces: Row::COLUMNS,
+            connection_limits: Row::COLUMNS,
             events: variants::<Event>().into_iter().chain(variants::<Answer>()).collect(),
         }
     }

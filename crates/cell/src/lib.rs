@@ -12,6 +12,7 @@ mod files;
 mod flow;
 mod flows;
 mod gate;
+mod limits;
 mod losses;
 mod message_drops;
 pub mod network;

@@ -1,7 +1,12 @@
 //! Exchanges' time by cause.
 
-use crate::{Cell, CellError, pieces::ExchangePiece, table::write_table};
-use crosswind_attribution::{Attribution, DelayCause, Hosts, Interval, MessageTransit, Place, with_parts};
+use crate::{
+    Cell, CellError,
+    limits::ExchangeLimits,
+    pieces::ExchangePiece,
+    table::{ns, write_table},
+};
+use crosswind_attribution::{Attribution, DelayCause, Growth, Hosts, Interval, MessageTransit, Place, with_parts};
 use crosswind_host::{EmulatorReport, Qdisc, Readback};
 use crosswind_ledger::Values::{Length, U64};
 use crosswind_ledger::{Column, HttpEnd, PacketRecord, Position, QuicLog, Row};
@@ -43,11 +48,6 @@ macro_rules! columns {
 impl Row for Spent {
     const TABLE: &'static str = "spent.arrow";
     const COLUMNS: &'static [Column<Self>] = with_parts!(columns);
-}
-
-#[allow(clippy::unnecessary_wraps)] // as columns take it
-pub const fn ns(length: Duration) -> Option<i64> {
-    Some(length.as_nanos() as i64)
 }
 
 /// Facts about a cell's packets.
@@ -95,9 +95,12 @@ pub fn write_spent(
         Some(if is_cut_off { vec![piece(from, to, DelayCause::Unknown, Place::Client)] } else { pieces })
     };
     let mut parts = Vec::with_capacity(measured.samples.len());
+    let mut limits = Vec::new();
     for sample in &measured.samples {
         if let Some(pieces) = of(sample) {
-            parts.push(Spent::new(sample.exchange, &pieces));
+            let own = Spent::new(sample.exchange, &pieces);
+            limits.extend(changed(&attribution, sample, own.whole));
+            parts.push(own);
         }
     }
     let kept = worth_keeping(&parts);
@@ -107,7 +110,14 @@ pub fn write_spent(
         all.extend(pieces.into_iter().map(|piece| ExchangePiece::new(sample.exchange, piece)));
     }
     write_table(directory, &parts, zero)?;
+    write_table(directory, &limits, zero)?;
     write_table(directory, &all, zero)
+}
+
+/// An exchange's time without its limits, where the model knows.
+fn changed(attribution: &Attribution<'_>, sample: &Sample, whole: Duration) -> Option<ExchangeLimits> {
+    let changed = attribution.changed(sample.client_port?, whole, [sample.sent?, sample.received?])?;
+    Some(ExchangeLimits::new(sample.exchange, changed))
 }
 
 /// Exchanges with kept intervals, in numeric order.
@@ -154,7 +164,14 @@ pub fn hosts(
     }
     let quic = cell.connection_settings().quic;
     let nodelay = measured.sockets.iter().flatten().find_map(|socket| socket.nodelay).or(host.nodelay).unwrap_or(false);
+    let growth = match controls.as_slice() {
+        [first, rest @ ..] if rest.iter().any(|it| it != first) => None,
+        ["reno", ..] => Some(Growth::Reno),
+        ["cubic", ..] => Some(Growth::Cubic),
+        _ => None,
+    };
     Hosts {
+        growth,
         promptness: if virtual_time { PROMPT_IN_VIRTUAL_TIME } else { PROMPT },
         in_order: emulator.is_some_and(|it| it.in_kernel),
         background: emulator.is_some_and(|it| it.ledger.has_background()),

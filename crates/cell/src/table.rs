@@ -2,7 +2,7 @@
 
 use crate::CellError;
 use crosswind_ledger::{Row, Table};
-use crosswind_units::Instant;
+use crosswind_units::{Duration, Instant};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -37,4 +37,10 @@ pub fn write_table<R: Row>(directory: &Path, all: &[R], zero: Instant) -> Result
     }
     table.finish()?;
     unfinished.complete()
+}
+
+/// As columns take it.
+#[allow(clippy::unnecessary_wraps)]
+pub const fn ns(length: Duration) -> Option<i64> {
+    Some(length.as_nanos() as i64)
 }

@@ -255,10 +255,12 @@ class Catalog:
     parts: Mapping[str, SpentPart]
     spent_groups: tuple[SpentGroup, ...]
     pieces: tuple[SampleColumn, ...]
+    limits: tuple[SampleColumn, ...]
     tcp: tuple[SampleColumn, ...]
     connections: tuple[SampleColumn, ...]
     connection_parts: tuple[SampleColumn, ...]
     connection_pieces: tuple[SampleColumn, ...]
+    connection_limits: tuple[SampleColumn, ...]
 
     @cached_property
     def direction(self) -> KeyGroup:
@@ -316,10 +318,12 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
             _made(SpentGroup, {**group, "parts": [part["name"] for part in group["parts"]]}) for group in data["parts"]
         ),
         pieces=_columns(data["pieces"]),
+        limits=_columns(data["limits"]),
         tcp=_columns(data["tcp"]),
         connections=_columns(data["connections"]),
         connection_parts=_columns(data["connection_parts"]),
         connection_pieces=_columns(data["connection_pieces"]),
+        connection_limits=_columns(data["connection_limits"]),
     )
 
 

@@ -1,7 +1,7 @@
 """Exchanges and connections with their time breakdown, for `crosswind explain`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 SCHEMA = "crosswind.explain/1"
@@ -53,12 +53,14 @@ class Explained(Timed):
     """An exchange.
 
     Attributes:
-        exchange: its number. usual_ns: the median over its repetition's exchanges. parts: nonzero ns by part.
+        exchange: its number. usual_ns: the median over its repetition's exchanges. parts: nonzero ns by part. changed:
+            ns by change, by a model, where it knows.
     """
 
     exchange: int
     usual_ns: float
     parts: Mapping[str, int]
+    changed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Connection(Timed):
     Attributes:
         number: by beginning. parts: all of its time, the longest first. is_cut_off: whether its cell exceeded its
             packet limit while it was open. is_inferred: whether its kernels did not say why TCP sent: on the machine's
-            clock.
+            clock. changed: ns by change, by a model, where it knows.
     """
 
     number: int
@@ -108,6 +110,7 @@ class Connection(Timed):
     parts: Sequence[PartOfConnection]
     is_cut_off: bool
     is_inferred: bool = False
+    changed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,9 @@
 A group is a metric: its formula is the sum of its parts, so that the groups of an exchange sum to its whole time.
 """
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 from crosswind.catalog import catalog
 
 WHOLE = "spent"
@@ -10,6 +13,27 @@ WHOLE = "spent"
 
 GROUPS = catalog().spent_groups
 """Every group, in the order of charts."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A limit's absence. Attributes: name: of its column, without `_ns`. group: its time's. told: in a sentence. share:
+    of the group's time that it would save, if nothing else limited.
+    """
+
+    name: str
+    group: str
+    told: str
+    share: float = 1.0
+
+
+CHANGES = (
+    Change("without_loss", "recovery", "without its losses"),
+    Change("without_receive_window", "receive_window", "without the receiver's window"),
+    Change("without_send_buffer", "send_buffer", "with a larger send buffer"),
+    Change("at_twice_the_rate", "link", "at twice the link's rate", share=0.5),
+)
+"""Every change with a model of what it saves (docs/explain.md)."""
 
 AFTER_LOSS = tuple(part for group in GROUPS if group.name == "recovery" for part in group.parts if part != "syn_timer")
 """Parts behind a lost packet of an exchange. A SYN belongs to none."""
@@ -19,3 +43,8 @@ TAKES = "that takes the emulator, exchanges that succeed, a cell whose packets c
 
 NOT_KEPT = "the run was started with --no-parts: run it again without"
 """The same where nobody wanted to know."""
+
+
+def changed_of(rows: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The ns by change in the only row of a table of limits; empty without one."""
+    return {change.name: row[f"{change.name}_ns"] for row in rows for change in CHANGES}

@@ -54,6 +54,7 @@ class Table:
 SAMPLES = Table("samples", catalog().samples)
 SPENT = Table("spent", catalog().spent, PARTS)
 PIECES = Table("pieces", catalog().pieces, PARTS)
+LIMITS = Table("limits", catalog().limits, PARTS)
 TCP = Table("tcp", catalog().tcp, PARTS)
 PACKETS = Table("packets", catalog().packets, PACKET_RECORDS)
 FLOWS = Table("flows", catalog().flow_intervals)
@@ -61,4 +62,8 @@ OBJECTS = Table("objects", catalog().objects)
 CONNECTIONS = Table("connections", catalog().connections, PARTS)
 CONNECTION_PARTS = Table("connection_parts", catalog().connection_parts, PARTS)
 CONNECTION_PIECES = Table("connection_pieces", catalog().connection_pieces, PARTS)
-TABLES = (SAMPLES, SPENT, PIECES, TCP, PACKETS, FLOWS, OBJECTS, CONNECTIONS, CONNECTION_PARTS, CONNECTION_PIECES)
+CONNECTION_LIMITS = Table("connection_limits", catalog().connection_limits, PARTS)
+TABLES = (
+    SAMPLES, SPENT, PIECES, LIMITS, TCP, PACKETS, FLOWS, OBJECTS, CONNECTIONS, CONNECTION_PARTS, CONNECTION_PIECES,
+    CONNECTION_LIMITS,
+)  # fmt: skip

@@ -47,9 +47,9 @@ class VirtualCell:
 
     Attributes: result: its `finished` event. samples: a row for each exchange, none with programs. packets: a row for
         each packet. spent: each exchange's time breakdown. pieces: its intervals for the slowest and the first, by
-        time. tcp: the kernels' view of TCP sockets, at the end of each connection and at the interval
-        `host.sample_tcp`. output, errors: the programs' output, by `client` and `server`. The columns are in
-        docs/result.md.
+        time. limits: each exchange's time without one of its limits, by a model, where it knows. tcp: the kernels'
+        view of TCP sockets, at the end of each connection and at the interval `host.sample_tcp`. output, errors: the
+        programs' output, by `client` and `server`. The columns are in docs/result.md.
     """
 
     result: Finished
@@ -57,6 +57,7 @@ class VirtualCell:
     packets: pl.DataFrame = field(repr=False)
     spent: pl.DataFrame = field(repr=False)
     pieces: pl.DataFrame = field(repr=False)
+    limits: pl.DataFrame = field(repr=False)
     tcp: pl.DataFrame = field(repr=False)
     output: Mapping[str, str] = field(repr=False)
     errors: Mapping[str, str] = field(repr=False)
@@ -105,6 +106,7 @@ def virtual(
             packets=_table(directory / "packets.arrow"),
             spent=_table(directory / "spent.arrow"),
             pieces=_table(directory / "pieces.arrow"),
+            limits=_table(directory / "limits.arrow"),
             tcp=_table(directory / "tcp.arrow"),
             output=_texts(directory, "out"),
             errors=_texts(directory, "err"),

@@ -65,6 +65,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "packets": lambda: columns_table(catalog().packets),
     "spent": lambda: columns_table(catalog().spent),
     "pieces": lambda: columns_table(catalog().pieces),
+    "limits": lambda: columns_table(catalog().limits),
     "tcp": lambda: columns_table(catalog().tcp),
     "connections": lambda: columns_table(catalog().connections),
     "connection_parts": lambda: columns_table(catalog().connection_parts),

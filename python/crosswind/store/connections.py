@@ -6,7 +6,8 @@ from typing import Any, Protocol
 import polars as pl
 
 from crosswind.catalog.explained import Connection, PartOfConnection, Piece
-from crosswind.catalog.tables import CONNECTION_PARTS, CONNECTION_PIECES, CONNECTIONS, Table
+from crosswind.catalog.spent import changed_of
+from crosswind.catalog.tables import CONNECTION_LIMITS, CONNECTION_PARTS, CONNECTION_PIECES, CONNECTIONS, Table
 from crosswind.errors import UsageError
 from crosswind.store.directory import Store
 from crosswind.store.explained import chosen_results, untold
@@ -33,6 +34,7 @@ def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]
     table = source.table(result, CONNECTION_PARTS)
     for row in table.sort("time_ns", descending=True).iter_rows(named=True):
         parts.setdefault(row.pop("connection"), []).append(PartOfConnection(**row))
+    limits = source.table(result, CONNECTION_LIMITS)
     planned = result.planned
     which: dict[str, Any] = {
         "key": result.key,
@@ -46,6 +48,7 @@ def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]
         known: dict[str, Any] = {
             "parts": parts.get(number, []),
             "is_cut_off": result.is_cut_off and row["ending"] == "open",
+            "changed": changed_of(limits.filter(connection=number).iter_rows(named=True)),
             "is_inferred": result.finished is not None and not result.finished.virtual_time,
         }
         connections.append(Connection(**which, **row, **known, number=number, whole_ns=whole_ns, pieces=[]))

@@ -7,8 +7,8 @@ import polars as pl
 
 from crosswind.catalog.endpoints import EMULATOR
 from crosswind.catalog.explained import MOST_PACKETS, Explained, PacketPoint, Piece, SocketHistory, SocketPoint
-from crosswind.catalog.spent import NOT_KEPT, TAKES
-from crosswind.catalog.tables import CONNECTIONS, PACKETS, PIECES, SPENT, TCP
+from crosswind.catalog.spent import NOT_KEPT, TAKES, changed_of
+from crosswind.catalog.tables import CONNECTIONS, LIMITS, PACKETS, PIECES, SPENT, TCP
 from crosswind.cell.result import added_up
 from crosswind.errors import StoreError, UsageError
 from crosswind.files.damage import Repeated
@@ -135,6 +135,7 @@ def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], t
         )
     parts = {name: ns for name, ns in row.items() if name not in ("exchange", "whole_ns") and ns}
     planned = result.planned
+    limits = store.table(result, LIMITS).filter(exchange=row["exchange"])
     return Explained(
         key=result.key,
         cell=planned.cell,
@@ -144,6 +145,7 @@ def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], t
         whole_ns=row["whole_ns"],
         usual_ns=median(table["whole_ns"].to_list()),
         parts={name.removesuffix("_ns"): ns for name, ns in parts.items()},
+        changed=changed_of(limits.iter_rows(named=True)),
         pieces=[Piece(**row) for row in pieces.drop("exchange").iter_rows(named=True)],
     )
 

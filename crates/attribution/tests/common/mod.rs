@@ -1,6 +1,6 @@
 //! Shared by tests and the benchmark: Linux hosts without Nagle's algorithm and HTTP.
 
-use crosswind_attribution::Hosts;
+use crosswind_attribution::{Growth, Hosts};
 use crosswind_ledger::HttpEnd;
 use crosswind_units::Duration;
 
@@ -12,6 +12,7 @@ pub const HOSTS: Hosts = Hosts {
     tail_loss_probes: true,
     slow_start_after_idle: true,
     nagle: false,
+    growth: Some(Growth::Reno),
     pacing: false,
     initial_window: None,
     send_buffer: None,

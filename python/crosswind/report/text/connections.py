@@ -1,9 +1,11 @@
 """The connections' time breakdown, in sentences."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from crosswind.catalog import catalog
 from crosswind.catalog.explained import Connection
+from crosswind.report.text.changed import changed_text
 from crosswind.report.text.format import count, count_of, levels, listed, percent, quantity
 
 MOST = 3
@@ -30,7 +32,12 @@ _OF_BYTES = (
 def connection_sentence(connection: Connection) -> str:
     """One sentence on where its time went, with its name."""
     place = f"{levels(connection.levels)} · " if connection.levels else ""
-    return f"{place}{connection_name(connection)}: {spent_text([connection])}{_ended(connection)}"
+    parts: Counter[str] = Counter()
+    for part in connection.parts:
+        parts[part.part] += part.time_ns
+    without = changed_text(connection.whole_ns, parts, connection.changed)
+    spent = f"{spent_text([connection])}{f'; {without}' if without else ''}"
+    return f"{place}{connection_name(connection)}: {spent}{_ended(connection)}"
 
 
 def connection_name(connection: Connection) -> str:

@@ -6,6 +6,7 @@ from itertools import groupby
 from crosswind.catalog import catalog
 from crosswind.catalog.explained import Explained, Piece, Timed
 from crosswind.catalog.spent import AFTER_LOSS
+from crosswind.report.text.changed import changed_text
 from crosswind.report.text.format import levels, quantity, sentence
 
 _SMALL = 0.01
@@ -23,7 +24,8 @@ def exchange_sentence(exchange: Explained, usually: str = "the median of its rep
     took = quantity(exchange.whole_ns, "ns")
     usual = quantity(exchange.usual_ns, "ns")
     instead = "" if took == usual else f" instead of {usual}, {usually}"
-    reasons = [*_round_trips(exchange), *_reasons(exchange)]
+    without = changed_text(exchange.whole_ns, exchange.parts, exchange.changed)
+    reasons = [*_round_trips(exchange), *_reasons(exchange), *([without] if without else [])]
     because = f": {'; '.join(reasons)}" if reasons else ", which is what the path takes"
     return sentence(f"{place}exchange {exchange.exchange} took {took}{instead}{because}")
 
