@@ -1,7 +1,7 @@
 //! The real clock: `CLOCK_MONOTONIC`, counted from an origin.
 
-use crosswind_units::Instant;
-use nix::time::{ClockId, clock_gettime};
+use crosswind_units::{Duration, Instant};
+use nix::time::{ClockId, clock_getres, clock_gettime};
 
 /// Reads time since its origin. Copies share the origin.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,12 @@ pub fn wall_clock_error_ns() -> Option<u64> {
     };
     let is_set = state >= 0 && state != libc::TIME_ERROR && time.status & libc::STA_UNSYNC == 0;
     is_set.then(|| u64::try_from(time.maxerror).unwrap_or(u64::MAX).saturating_mul(1000))
+}
+
+/// The step of the kernel's coarse counts (1/HZ); 10 ms, the longest, if unknown.
+pub fn kernel_tick() -> Duration {
+    let step = clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(0, |it| it.tv_nsec() as u64);
+    Duration::from_nanos(if step > 0 { step } else { 10_000_000 })
 }
 
 fn read(id: ClockId) -> u64 {

@@ -89,15 +89,19 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
         );
         (result, bytes.assume_init())
     };
-    (result == 0 && length as usize >= NEEDED).then(|| parse(&bytes))
+    bytes.get(..length as usize).filter(|_| result == 0).and_then(parse)
 }
 
-fn parse(bytes: &[u8; 256]) -> TcpInfo {
-    let field = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+/// The counts in the kernel's `struct tcp_info`; none if it has too few.
+pub fn parse(bytes: &[u8]) -> Option<TcpInfo> {
+    if bytes.len() < NEEDED {
+        return None;
+    }
+    let field = |at: usize| bytes.get(at..).and_then(|from| from.first_chunk()).map_or(0, |it| u32::from_ne_bytes(*it));
     let large = |at: usize| bytes.get(at..).and_then(|from| from.first_chunk()).map_or(0, |it| u64::from_ne_bytes(*it));
     let shortest = field(MIN_RTT);
     let threshold = field(SND_SSTHRESH);
-    TcpInfo {
+    Some(TcpInfo {
         segments_sent: field(DATA_SEGS_OUT),
         retransmitted: field(TOTAL_RETRANS),
         // All ones until the first measurement.
@@ -119,7 +123,7 @@ fn parse(bytes: &[u8; 256]) -> TcpInfo {
         retransmitted_bytes: large(BYTES_RETRANS),
         acknowledged_bytes: large(BYTES_ACKED),
         unsent_bytes: field(NOTSENT_BYTES),
-    }
+    })
 }
 
 #[cfg(test)]
