@@ -6,6 +6,7 @@ use crate::flow::Quic;
 use crate::links::Links;
 use crate::quic::{FrameIndex, connections_of_programs};
 use crate::quic_walk::QuicConversation;
+use crate::socket_counts::SocketTable;
 use crate::tcp::by_opening;
 use crate::tcp_walk::TcpConversation;
 use crate::udp::Datagrams;
@@ -28,18 +29,23 @@ pub enum Conversation<'a> {
 /// A protocol, and the client's and the server's port.
 pub type Ports = (u8, u16, u16);
 
-/// Calls `each` with one conversation after another. `quic` has both hosts' known QUIC packets.
+/// Calls `each` with one conversation after another. `quic` has both hosts' known QUIC packets, `sockets` the kernel's
+/// counts.
 pub fn each_conversation<'a>(
     packets: &'a [PacketRecord],
     quic: &'a [QuicLog; 2],
     hosts: Hosts,
+    sockets: &SocketTable,
     mut each: impl FnMut(Ports, Conversation<'a>),
 ) {
     let known = quic.each_ref().map(FrameIndex::new);
     for (ports, packets) in by_ports(packets) {
-        for packets in by_opening(packets) {
+        let all = by_opening(packets);
+        let begun: Vec<Instant> = all.iter().filter_map(|packets| packets.first().map(|it| it.entered)).collect();
+        for (packets, number) in all.into_iter().zip(0..) {
             if ports.0 == TCP {
-                each(ports, Conversation::Tcp(Box::new(TcpConversation::new(packets, hosts))));
+                let counts = sockets.ends((ports.1, ports.2), begun[number], begun.get(number + 1).copied());
+                each(ports, Conversation::Tcp(Box::new(TcpConversation::new(packets, hosts, counts))));
                 continue;
             }
             let connections = connections_of_programs(&packets, &known, hosts);
@@ -80,7 +86,9 @@ impl<'a> Conversation<'a> {
             Self::Udp(it) => it.walk(links),
             Self::Sealed(it) => Walked { pieces: of_sealed(it.walk(links).pieces), turns: 0, windows: Vec::new() },
         };
-        Walked { pieces: self.without_busy_times(walked.pieces, links), ..walked }
+        let pieces = self.without_busy_times(walked.pieces, links);
+        let pieces = if let Self::Tcp(it) = self { it.bounded(pieces) } else { pieces };
+        Walked { pieces, ..walked }
     }
 
     /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.

@@ -21,6 +21,7 @@ mod quic;
 mod quic_sender;
 mod quic_walk;
 mod round_trips;
+mod socket_counts;
 mod tcp;
 mod tcp_sender;
 mod tcp_walk;
@@ -35,6 +36,7 @@ pub use delay_cause::{DelayCause, PartGroup};
 pub use flow::{Beginning, Ending, Flow, Quic, Sent};
 pub use flows::flows;
 pub use message_transit::{Growth, Hosts, MessageTransit};
+pub use socket_counts::{SocketCounts, SocketTable};
 pub use walk::Window;
 pub use what_if::{Change, Changed};
 
@@ -91,17 +93,18 @@ impl<'a> Attribution<'a> {
         Self { links: Links::new(packets, hosts.background), tcp, quic, udp, exchanges: None }
     }
 
-    /// The same, ready for [`Self::exchange`]. `quic` has third-party programs' decrypted QUIC packets. A client's
-    /// timestamp may be up to `early` before the moment.
+    /// The same, ready for [`Self::exchange`]. `quic` has third-party programs' decrypted QUIC packets, `sockets` the
+    /// kernel's counts. A client's timestamp may be up to `early` before the moment.
     #[must_use]
     pub fn with_exchanges(
         mut self,
         packets: &'a [PacketRecord],
         quic: &'a [QuicLog; 2],
         hosts: Hosts,
+        sockets: &SocketTable,
         early: Duration,
     ) -> Self {
-        self.exchanges = Some(Exchanges::new(packets, quic, hosts, early));
+        self.exchanges = Some(Exchanges::new(packets, quic, hosts, sockets, early));
         self
     }
 

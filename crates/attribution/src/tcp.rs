@@ -5,6 +5,7 @@ use crate::critical_path::{Interval, Place};
 use crate::handshake::Handshake;
 use crate::http::{Http, Opened};
 use crate::links::Links;
+use crate::socket_counts::SocketCounts;
 use crate::tcp_sender::{Ack, INITIAL_WINDOW, Segment, Sender, Told};
 use crate::what_if::{Saved, Savings};
 use crate::{CriticalPath, DelayCause, Hosts, MessageTransit};
@@ -63,6 +64,14 @@ impl<'a> Connection<'a> {
             http: [None, None],
             savings: Default::default(),
         }
+    }
+
+    /// The same with the counts of both ends' kernels, if known.
+    #[must_use]
+    pub fn with_counts(mut self, [forward, reverse]: [Option<SocketCounts>; 2]) -> Self {
+        self.forward.limits.set_counts(forward);
+        self.reverse.limits.set_counts(reverse);
+        self
     }
 
     /// Adds the client's and the server's known HTTP writes.
@@ -259,16 +268,10 @@ impl<'a> Connection<'a> {
         let acknowledged = before.map_or(0, |it| it.acknowledged);
         let in_flight = sent.start.saturating_sub(acknowledged);
         let lost_nothing = sender.bytes.is_sent_once();
-        let written = sender.in_flight_as_written(send, promptness);
-        if self.hosts.send_buffer.zip(written).is_some_and(|(bytes, written)| written >= bytes) {
-            return DelayCause::SendBuffer;
-        }
+        let flight = sender.flight(send, promptness);
         let late = if self.hosts.in_order { Duration::ZERO } else { promptness };
-        if self.hosts.send_buffer.is_none()
-            && lost_nothing
-            && !self.hosts.pacing
-            && sender.ran_out(send, promptness, late)
-        {
+        let ran_out = || lost_nothing && sender.ran_out(send, promptness, late);
+        if sender.limits.is_send_buffer(sent.packet.entered, flight, in_flight, ran_out) {
             return DelayCause::SendBuffer;
         }
         let wanted = sent.end.saturating_sub(acknowledged);
@@ -291,7 +294,8 @@ impl<'a> Connection<'a> {
         let first = &sender.sends[sender.wait(send, promptness).map_or(send, |it| it.1)];
         let mut earlier = sender.acks[..ack].iter().rev();
         let known = earlier.find(|it| first.packet.entered.saturating_since(it.arrived) > promptness);
-        let known = known.filter(|it| first.end > it.edge)?;
+        let may_be = sender.limits.may_be_receive_window(first.packet.entered);
+        let known = known.filter(|it| may_be && first.end > it.edge)?;
         // Where nothing had arrived since, the receiver's program had read, and not at once.
         let opened = sender.acks[ack].packet.entered;
         let arrived = sender.last_arrival(opened).map(|it| it.0);

@@ -3,6 +3,7 @@
 use crate::bytes::ByteStream;
 use crate::critical_path::{CriticalPath, Place};
 use crate::cuts::{Cuts, Flight};
+use crate::socket_counts::Limits;
 use crate::{DelayCause, Hosts};
 use crosswind_ledger::{Headers, Hold, PacketRecord, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, Trigger};
 use crosswind_path::Side;
@@ -39,6 +40,7 @@ pub struct Sender<'a> {
     /// The size of a full segment's packet, with headers. Options take from its data.
     full_packet: u64,
     pub sack: bool,
+    pub limits: Limits,
     /// Whether both SYNs are known. Without them window scales and earlier bytes in flight are unknown.
     pub begun: bool,
 }
@@ -124,7 +126,7 @@ impl<'a> Sender<'a> {
         other: Option<Headers>,
         hosts: Hosts,
     ) -> Self {
-        let mut sender = Self::default();
+        let mut sender = Self { limits: Limits::new(hosts), ..Self::default() };
         let mut positions = Positions::default();
         if let Some(own) = own {
             positions.of(own.sequence.wrapping_add(1));
@@ -400,11 +402,11 @@ impl<'a> Sender<'a> {
         Some((before, (before + 1..send).find(is_new).unwrap_or(send)))
     }
 
-    /// Bytes in flight during the wait that ended with `send`, if everything written was: the last segment before tells
-    /// by PSH, which a write into a full buffer sets.
-    pub fn in_flight_as_written(&self, send: usize, promptness: Duration) -> Option<u64> {
+    /// Bytes in flight during the wait that ended with `send`, and whether everything written was: the last segment
+    /// before tells by PSH, which a write into a full buffer sets.
+    pub fn flight(&self, send: usize, promptness: Duration) -> Option<(u64, bool)> {
         let before = &self.sends[self.wait(send, promptness)?.0];
-        (before.packet.headers.flags & TCP_PSH != 0).then(|| self.in_flight(before))
+        Some((self.in_flight(before), before.packet.headers.flags & TCP_PSH != 0))
     }
 
     /// Whether everything written was in flight during the wait that ended with `send`: an acknowledgement released

@@ -8,6 +8,7 @@
 
 use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::links::Links;
+use crate::socket_counts::SocketCounts;
 use crate::tcp::Connection;
 use crate::tcp_sender::{INITIAL_WINDOW, SHORTEST_IDLE, Segment, Sender, Told};
 use crate::walk::{State, Step, Walk, Walked, Window, span};
@@ -37,9 +38,9 @@ pub struct TcpConversation<'a> {
 }
 
 impl<'a> TcpConversation<'a> {
-    /// From its packets, in the order of entering.
-    pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
-        let connection = Connection::new(&packets, hosts);
+    /// From its packets, in the order of entering, and the counts of the kernels of both ends, if known.
+    pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts, counts: [Option<SocketCounts>; 2]) -> Self {
+        let connection = Connection::new(&packets, hosts).with_counts(counts);
         let reach = Side::BOTH.map(|side| reach(connection.sender(side), hosts));
         Self { packets, connection, reach, hosts }
     }
@@ -51,6 +52,11 @@ impl<'a> TcpConversation<'a> {
         let mut walked = self.start(CriticalPath::new(from, to, opener).merging(), links).whole();
         walked.windows.extend(Side::BOTH.into_iter().filter_map(|side| self.rounds(side)));
         walked
+    }
+
+    /// Its time, bounded by the kernels' counts.
+    pub fn bounded(&self, pieces: Vec<Interval>) -> Vec<Interval> {
+        Side::BOTH.into_iter().fold(pieces, |pieces, side| self.connection.sender(side).limits.bound(pieces))
     }
 
     /// A program's own window or request size: it waited for the other's message after every so many bytes.
@@ -215,7 +221,7 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
         let entered = previous.packet.entered;
         let acknowledged = seen.checked_sub(1).map_or(0, |it| sender.acks[it].acknowledged);
         let has_more = flags(previous.packet, TCP_PSH) == 0 && segment.start > acknowledged;
-        let paced = told_why.is_none() && self.state.hosts.pacing && has_more && !self.state.is_prompt(entered, at);
+        let paced = told_why.is_none() && sender.limits.paces() && has_more && !self.state.is_prompt(entered, at);
         if paced {
             self.state.at_sender(entered, DelayCause::Pacing, side, Some(segment.packet));
         } else {
@@ -302,6 +308,9 @@ impl<'a> TcpWalk<'_, 'a> {
         let has_more = flags(sender.sends[send.checked_sub(1)?].packet, TCP_PSH) == 0;
         if in_flight && has_more || why == DelayCause::Nagle && !answers {
             return Some((last, why));
+        }
+        if sender.limits.knows_send_buffer(at) {
+            return (why == DelayCause::SendBuffer && !answers).then_some((last, why));
         }
         // Everything written was in flight, and more was written when an acknowledgement came: unless this happens
         // often, there was no room for it before.

@@ -4,7 +4,7 @@ use crate::CellError;
 use crate::limits::ConnectionLimits;
 use crate::pieces::ConnectionPiece;
 use crate::table::{ns, write_table};
-use crosswind_attribution::{DelayCause, Flow, Hosts, Quic, flows};
+use crosswind_attribution::{DelayCause, Flow, Hosts, Quic, SocketTable, flows};
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
 use crosswind_ledger::{Column, PacketRecord, QuicLog, Row, TCP};
 use crosswind_path::Side;
@@ -149,16 +149,16 @@ impl Row for ConnectionPart {
     ];
 }
 
-/// Writes each connection's time by cause. Programs had ended at `end`.
+/// Writes each connection's time by cause. Programs had ended at `end`; times count from `zero`.
 pub fn write_connections(
     directory: &Path,
     packets: &[PacketRecord],
     quic: &[QuicLog; 2],
     hosts: Hosts,
-    zero: Instant,
-    end: Instant,
+    sockets: &SocketTable,
+    [zero, end]: [Instant; 2],
 ) -> Result<(), CellError> {
-    let flows = flows(packets, quic, hosts, MOST_PIECES, end);
+    let flows = flows(packets, quic, hosts, sockets, MOST_PIECES, end);
     let mut rows: Vec<_> = (0..).zip(flows).map(|(connection, flow)| ConnectionRow { connection, flow }).collect();
     let parts: Vec<_> = rows.iter().flat_map(parts).collect();
     let limits: Vec<_> =

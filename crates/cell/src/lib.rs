@@ -20,6 +20,7 @@ pub mod peer;
 mod pieces;
 mod preflight;
 mod processor_time;
+mod program_sockets;
 mod recorded_packets;
 mod result;
 mod run;

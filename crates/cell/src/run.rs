@@ -8,12 +8,13 @@ use crate::flow::ports;
 use crate::flows::{FlowContext, FlowOutcome, INTERVAL, apart, gate_of};
 use crate::message_drops::count_own_drops;
 use crate::processor_time::Profile;
+use crate::program_sockets::ProgramSockets;
 use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, Event, Flow, FlowReport};
 use crosswind_attribution::Hosts;
-use crosswind_host::{Clock, Dscp, EmulatorReport, KeyLogs, Sampler, TestbedReport, Threads, realtime};
+use crosswind_host::{Dscp, EmulatorReport, KeyLogs, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
     Cpus, ExchangeDelay, FlowCounter, FlowInterval, HearSent, HostStarvation, Observed, QuicLog, Recorder, SinkReport,
     Wanted,
@@ -67,7 +68,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let started = std::time::Instant::now();
     let testbed = network.connect(recorder)?;
     let zero = testbed.clock.now();
-    let records = Records::of(cell, testbed.clock);
+    let records = Records::of(cell, &testbed, machine.virtual_time);
     let counter = has_flows.then(|| FlowCounter::new(zero, INTERVAL, ports(&cell.flows)));
     let files = Files::start(cell, &testbed, zero, sink.keeping_packets(keeps_packets).counting_flows(counter))?;
     on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
@@ -166,21 +167,26 @@ struct Records {
     http: Option<Arc<HttpEnds>>,
     /// The kernel's state of TCP sockets.
     tcp: Option<Arc<TcpSockets>>,
+    /// The same for programs' sockets.
+    programs: Option<ProgramSockets>,
 }
 
 impl Records {
-    fn of(cell: &Cell, clock: Clock) -> Self {
+    fn of(cell: &Cell, testbed: &Testbed, virtual_time: bool) -> Self {
+        let clock = testbed.clock;
         let attributed = cell.output.spent && cell.workload.connections().is_some();
         let wants_tcp = cell.output.directory.is_some() && (cell.output.spent || cell.host.sample_tcp_ns.is_some());
         Self {
             quic: attributed.then(|| Arc::new(QuicPackets::new(most_attributed(is_of_programs(cell))))),
             http: attributed.then(|| Arc::new(HttpEnds::new(clock, most_attributed(is_of_programs(cell))))),
             tcp: wants_tcp.then(|| Arc::new(TcpSockets::new(clock))),
+            programs: ProgramSockets::of(cell, testbed, virtual_time),
         }
     }
 
     fn write_sockets(&self, cell: &Cell, zero: Instant) -> Result<(), CellError> {
-        let sockets = self.tcp.as_ref().map(|sockets| sockets.take()).unwrap_or_default();
+        let mut sockets = self.tcp.as_ref().map(|sockets| sockets.take()).unwrap_or_default();
+        sockets.extend(self.programs.iter().flat_map(|programs| programs.samples(cell)));
         match &cell.output.directory {
             Some(directory) if !sockets.is_empty() => write_table(directory, &sockets, zero),
             _ => Ok(()),
@@ -201,8 +207,9 @@ impl Records {
         let quic = self.quic.as_ref().map(|packets| packets.take()).unwrap_or_default();
         let http = self.http.as_ref().map(|ends| ends.take()).unwrap_or_default();
         let packets = written.kept.as_slice();
+        let sockets = self.programs.as_ref().map(|programs| programs.counts(cell)).unwrap_or_default();
         if is_of_programs(cell) {
-            write_connections(directory, packets, opened, hosts, zero, programs_ended)?;
+            write_connections(directory, packets, opened, hosts, &sockets, [zero, programs_ended])?;
         }
         if cell.workload.connections().is_some() {
             let until = packets.iter().filter(|_| written.left_out > 0).map(|it| it.left.unwrap_or(it.entered)).max();
@@ -210,7 +217,7 @@ impl Records {
                 cell,
                 measured,
                 directory,
-                Known { packets, quic: &quic, opened, http: &http, hosts, until },
+                Known { packets, quic: &quic, opened, http: &http, hosts, sockets: &sockets, until },
                 zero,
             )?;
         }
@@ -395,6 +402,8 @@ impl Run<'_> {
         let pause = Duration::from_nanos(self.shared.cell.heartbeat_ns);
         let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
         let begin = || flows.arrive();
+        let ask = || records.programs.iter().for_each(ProgramSockets::ask);
+        context.on_clients_ended = Some(&ask);
         let on_fault = |error: &CellError| {
             progress.fail_with(error.into());
             waiting.unpark();
@@ -402,12 +411,16 @@ impl Run<'_> {
         std::thread::scope(|scope| {
             // Gone when this ends, however it does.
             let (_running, stopped) = channel::<()>();
+            let (_programs_running, programs_stopped) = channel::<()>();
             if let (Some(tcp), Some(interval)) = (&records.tcp, cell.host.sample_tcp_ns) {
                 scope.spawn(move || {
                     while stopped.recv_timeout(Duration::from_nanos(interval)) == Err(RecvTimeoutError::Timeout) {
                         tcp.sample();
                     }
                 });
+            }
+            if let Some(programs) = &records.programs {
+                scope.spawn(move || programs.watch(&programs_stopped));
             }
             let running_flows = flows
                 .start(scope, &endings, &on_fault, |number, flow| self.settings_of_flow(number, flow, &settings))?;
@@ -433,6 +446,8 @@ impl Run<'_> {
                 }
             }
             let measured = running.join().map_err(|_| CellError::internal("the workload panicked"));
+            // All programs have ended: their sockets' last counts.
+            ask();
             flows.end(&endings);
             let ended = running_flows.join();
             if let Some(fault) = progress.fault() {

@@ -6,7 +6,9 @@ use crate::{
     pieces::ExchangePiece,
     table::{ns, write_table},
 };
-use crosswind_attribution::{Attribution, DelayCause, Growth, Hosts, Interval, MessageTransit, Place, with_parts};
+use crosswind_attribution::{
+    Attribution, DelayCause, Growth, Hosts, Interval, MessageTransit, Place, SocketTable, with_parts,
+};
 use crosswind_host::{EmulatorReport, Qdisc, Readback};
 use crosswind_ledger::Values::{Length, U64};
 use crosswind_ledger::{Column, HttpEnd, PacketRecord, Position, QuicLog, Row};
@@ -62,6 +64,8 @@ pub struct Known<'a> {
     /// Their HTTP/1.1 and HTTP/2 writes.
     pub http: &'a [Vec<HttpEnd>; 2],
     pub hosts: Hosts,
+    /// The kernel's counts for programs' TCP sockets.
+    pub sockets: &'a SocketTable,
     /// Up to when all packets are in the table; none where all are.
     pub until: Option<Instant>,
 }
@@ -78,7 +82,7 @@ pub fn write_spent(
     if cell.workload.peers().any() {
         let clock = measured.peers.as_ref().and_then(|peers| peers.client.clock.as_ref());
         let early = Duration::from_nanos(clock.map_or(0, |clock| clock.resolution_ns));
-        attribution = attribution.with_exchanges(known.packets, known.opened, known.hosts, early);
+        attribution = attribution.with_exchanges(known.packets, known.opened, known.hosts, known.sockets, early);
     }
     let traffic = Traffic::of(cell);
     let mut objects: HashMap<u64, Vec<&PageObject>> = HashMap::new();

@@ -50,6 +50,8 @@ pub struct Context<'a> {
     pub allowance: Option<Arc<Allowance>>,
     /// Where servers listen, if the default is not it.
     pub port: Option<u16>,
+    /// Called when clients have ended and servers still run.
+    pub on_clients_ended: Option<&'a (dyn Fn() + Sync)>,
     /// Ends the clients of a flow beside another workload early.
     pub ending: Option<&'a Ending>,
     /// Called once by a flow of programs when they are ready: returns when the flow begins, false if it never does.
@@ -85,6 +87,7 @@ impl<'a> Context<'a> {
             far_server: None,
             allowance: None,
             port: None,
+            on_clients_ended: None,
             ending: None,
             begin: None,
             workload: Map::new(),
@@ -105,6 +108,13 @@ impl<'a> Context<'a> {
     /// The variable for a program's key log, if wanted. `user`: as whom it runs.
     pub(crate) fn keys_for_program(&self, user: Option<&User>) -> Result<Vec<(String, OsString)>, HostError> {
         self.key_logs.map_or_else(|| Ok(Vec::new()), |logs| logs.environment(user))
+    }
+
+    /// The clients have ended, and servers still run.
+    pub(crate) fn clients_ended(&self) {
+        if let Some(call) = self.on_clients_ended {
+            call();
+        }
     }
 
     /// A program beside the workload is ready, and waits until all are and its flow begins; false if it never does.

@@ -285,6 +285,7 @@ impl Program {
         let programs = ends.running()?;
         let ended = self.wait_for(client, programs, context)?;
         let now = context.clock().now();
+        context.clients_ended();
         // The server's state before it was asked to end.
         let server_ended = server.map(|server| programs.try_wait(server)).transpose()?.flatten();
         let client = match ended {

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod connections;
+mod counts;
 mod properties;
 mod transits;
 

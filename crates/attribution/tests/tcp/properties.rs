@@ -1,7 +1,7 @@
 //! Over any packet table: intervals add up to the transit, or the connection.
 
 use super::{HOSTS, NO_HTTP, PORT, Wire, assert_is_whole, at, http};
-use crosswind_attribution::{Attribution, Hosts, MessageTransit, flows};
+use crosswind_attribution::{Attribution, Hosts, MessageTransit, SocketTable, flows};
 use crosswind_ledger::{Headers, HttpFrame, PacketRecord, Position, QuicLog, TCP, TcpOptions, UDP};
 use crosswind_path::Side;
 use crosswind_units::Duration;
@@ -84,7 +84,7 @@ proptest! {
     #[test]
     fn pieces_are_the_flow_whatever_the_packets_are(packets in packets(), pacing: bool) {
         let hosts = Hosts { pacing, ..HOSTS };
-        for flow in flows(&packets, &Default::default(), hosts, usize::MAX, at(300_000)) {
+        for flow in flows(&packets, &Default::default(), hosts, &SocketTable::default(), usize::MAX, at(300_000)) {
             assert_is_whole(&flow.pieces, flow.from, flow.to);
         }
     }
@@ -103,7 +103,7 @@ proptest! {
         let position = Some(Position::Stream { stream, start: None, end: None });
         let transit = MessageTransit { side, client_port: PORT, written, received, bytes: 100, position, alone: false, timed: false };
         let (quic, http) = (<[QuicLog; 2]>::default(), writes.map(http));
-        let attribution = Attribution::new(&packets, &quic, &http, HOSTS).with_exchanges(&packets, &quic, HOSTS, Duration::from_micros(5));
+        let attribution = Attribution::new(&packets, &quic, &http, HOSTS).with_exchanges(&packets, &quic, HOSTS, &SocketTable::default(), Duration::from_micros(5));
         assert_is_whole(&attribution.transit(transit), written, received);
         assert_is_whole(&attribution.exchange(None, written, received), written, received);
         prop_assert!(attribution.request_arrival(PORT, stream, received).is_none_or(|at| at <= received));

@@ -17,7 +17,7 @@ pub struct TcpSockets {
 }
 
 /// The kernel's state of a socket.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TcpSample {
     /// When.
     pub at: Instant,
@@ -25,10 +25,16 @@ pub struct TcpSample {
     pub host: &'static str,
     /// The client's port.
     pub client_port: u16,
+    /// The server's port, for a program's socket.
+    pub server_port: Option<u16>,
     /// Taken at its connection's end.
     pub is_last: bool,
     /// The kernel's state.
     pub info: TcpInfo,
+    /// Its congestion control, for a program's socket.
+    pub congestion_control: Option<Arc<str>>,
+    /// Its send buffer in the kernel, for a program's socket.
+    pub send_buffer_bytes: Option<u32>,
 }
 
 impl Row for TcpSample {
@@ -38,7 +44,16 @@ impl Row for TcpSample {
         Column::required("at_ns", Time(|row| Some(row.at)), "When its kernel was asked."),
         Column::required("host", Text(|row| Some(row.host)), "Whose end it is: client or server."),
         Column::required("client_port", U16(|row| Some(row.client_port)), "The client's port."),
-        Column::required("last", U8(|row| Some(row.is_last.into())), "1 at the end of the connection, else 0."),
+        Column::optional(
+            "server_port",
+            U16(|row| row.server_port),
+            "The server's port; null for Crosswind's own sockets, as are the last two.",
+        ),
+        Column::required(
+            "last",
+            U8(|row| Some(row.is_last.into())),
+            "1 at the end of the connection, or where a program's socket was known last, else 0.",
+        ),
         Column::required(
             "congestion_window",
             U32(|row| Some(row.info.congestion_window)),
@@ -109,6 +124,12 @@ impl Row for TcpSample {
             Length(|row| ns(row.info.send_buffer_limited_us)),
             "Of that, for how long nothing more was there to be sent because the send buffer was full.",
         ),
+        Column::optional("congestion_control", Text(|row| row.congestion_control.as_deref()), "Congestion control."),
+        Column::optional(
+            "send_buffer_bytes",
+            U32(|row| row.send_buffer_bytes),
+            "Send buffer in the kernel: twice the size that a program has set (SO_SNDBUF).",
+        ),
     ];
 }
 
@@ -173,7 +194,16 @@ impl Watched {
     fn note(&self, is_last: bool) {
         let Some(info) = tcp_info(self.socket.as_fd()) else { return };
         let at = self.sockets.clock.now();
-        let sample = TcpSample { at, host: self.host, client_port: self.client_port, is_last, info };
+        let sample = TcpSample {
+            at,
+            host: self.host,
+            client_port: self.client_port,
+            server_port: None,
+            is_last,
+            info,
+            congestion_control: None,
+            send_buffer_bytes: None,
+        };
         self.sockets.known.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
     }
 }

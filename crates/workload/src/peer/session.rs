@@ -196,6 +196,7 @@ fn end_server(
     server: ServerPeer,
     times: &Times<'_>,
 ) -> Result<End, Stopped> {
+    context.clients_ended();
     let own = times.of(Side::Reverse);
     let name = context.peers.server.as_ref().map_or("", |peer| peer.name.as_str());
     let implementation = server.implementation().map(str::to_owned);
