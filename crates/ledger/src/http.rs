@@ -7,8 +7,8 @@
 use crosswind_units::Instant;
 use std::ops::Range;
 
-/// The HTTP/2 client's connection preface (RFC 9113, section 3.4), bytes.
-const PREFACE: u64 = 24;
+/// The HTTP/2 client's connection preface (RFC 9113, section 3.4).
+pub const HTTP2_PREFACE: [u8; 24] = *b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEADER: usize = 9;
 const DATA: u8 = 0;
 const SETTINGS: u8 = 4;
@@ -30,6 +30,19 @@ pub struct HttpEnd {
     pub began: Instant,
     /// In order of writing.
     pub writes: Vec<HttpWrite>,
+}
+
+/// A program's HTTP/2 connection, read from its segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Http2Connection {
+    /// Port at the client's host.
+    pub client_port: u16,
+    /// Port at the server's host.
+    pub server_port: u16,
+    /// Its SYN's sequence number.
+    pub opening: u32,
+    /// What the client's host sent, and what the server's did: frames without times, for flow control.
+    pub ends: [HttpEnd; 2],
 }
 
 /// Contiguous bytes of one request or response, written at one time.
@@ -71,18 +84,20 @@ pub struct HttpRecorder {
     frames: Option<FrameParser>,
     records: Option<RecordParser>,
     most: usize,
+    flow_control_only: bool,
 }
 
 impl HttpRecorder {
     /// For HTTP/1.1, and at most so many writes.
     pub const fn http1(client_port: u16, most: usize) -> Self {
         let end = HttpEnd { client_port, began: Instant::from_nanos(0), writes: Vec::new() };
-        Self { end, written: 0, exchange: 0, frames: None, records: None, most }
+        Self { end, written: 0, exchange: 0, frames: None, records: None, most, flow_control_only: false }
     }
 
     /// For HTTP/2.
     pub fn http2(client_port: u16, is_client: bool, most: usize) -> Self {
-        let frames = FrameParser { preface: if is_client { PREFACE } else { 0 }, ..FrameParser::default() };
+        let frames =
+            FrameParser { preface: if is_client { HTTP2_PREFACE.len() as u64 } else { 0 }, ..FrameParser::default() };
         Self { frames: Some(frames), ..Self::http1(client_port, most) }
     }
 
@@ -91,6 +106,24 @@ impl HttpRecorder {
     pub fn over_tls(mut self) -> Self {
         self.records = Some(RecordParser::default());
         self
+    }
+
+    /// For HTTP/2 between programs: keeps flow control's frames alone, without times.
+    pub fn of_program(client_port: u16, is_client: bool) -> Self {
+        Self { flow_control_only: true, ..Self::http2(client_port, is_client, usize::MAX) }
+    }
+
+    /// A program's record at `place` on its socket had `data`.
+    pub fn read_record(&mut self, place: Range<u64>, data: &[u8]) {
+        let end = self.written + data.len() as u64;
+        let records = &mut self.records.get_or_insert_default().records;
+        records.push(Record { data: end, start: place.start, end: place.end });
+        self.write(Instant::ZERO, data);
+    }
+
+    /// How many writes are kept.
+    pub const fn kept(&self) -> usize {
+        self.end.writes.len()
     }
 
     /// HTTP begins: what TLS has written so far was its handshake.
@@ -155,6 +188,9 @@ impl HttpRecorder {
     }
 
     fn push(&mut self, at: Instant, Part { range, stream, frame, begins }: Part) {
+        if begins && self.flow_control_only {
+            self.end.writes.pop_if(|last| last.frame == HttpFrame::Other);
+        }
         if let Some(last) = self.end.writes.last_mut()
             && !begins
             && (last.at, last.stream, last.end) == (at, stream, range.start)

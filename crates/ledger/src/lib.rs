@@ -39,7 +39,7 @@ pub use fidelity::{
 };
 pub use flows::{FlowCounter, FlowInterval};
 pub use histogram::{TimeHistogram, TimeReport};
-pub use http::{HttpEnd, HttpFrame, HttpRecorder, HttpWrite};
+pub use http::{HTTP2_PREFACE, Http2Connection, HttpEnd, HttpFrame, HttpRecorder, HttpWrite};
 pub use payload::PayloadClock;
 pub use position::Position;
 pub use quic::{Frames, QuicFrame, QuicLog, QuicPacket, QuicSpace};

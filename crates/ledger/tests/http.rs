@@ -65,6 +65,30 @@ fn records_tell_where_bytes_are_on_the_socket() {
     assert_eq!(recorder.finish().writes, [write(1, first, 1, HttpFrame::Other), write(2, second, 2, HttpFrame::Other)]);
 }
 
+#[test]
+fn of_a_program_only_flow_control_is_kept() {
+    let mut recorder = HttpRecorder::of_program(40_000, true);
+    recorder.write(at(0), &client()[..150]);
+    recorder.write(at(0), &client()[150..]);
+    let expected = [
+        write(0, 24..45, 0, HttpFrame::InitialWindow(65_536)),
+        write(0, 84..393, 5, HttpFrame::Data(300)),
+        write(0, 393..406, 0, HttpFrame::WindowUpdate(32_768)),
+    ];
+    assert_eq!(recorder.kept(), 3);
+    assert_eq!(recorder.finish().writes, expected);
+    // In records at 1000 and 2000.
+    let mut recorder = HttpRecorder::of_program(40_000, true);
+    recorder.read_record(1000..1172, &client()[..150]);
+    recorder.read_record(2000..2278, &client()[150..]);
+    let placed = |place: std::ops::Range<u64>, of: &HttpWrite| HttpWrite { start: place.start, end: place.end, ..*of };
+    let [settings, data, window] = &expected;
+    assert_eq!(
+        recorder.finish().writes,
+        [placed(1000..1172, settings), placed(1000..2278, data), placed(2000..2278, window)]
+    );
+}
+
 proptest! {
     #[test]
     fn cuts_change_nothing_but_their_number(cuts in prop::collection::vec(1_usize..60, 0..100)) {

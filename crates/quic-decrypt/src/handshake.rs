@@ -1,4 +1,5 @@
-//! A TLS handshake's random number, and both ends' transport parameters (RFC 9001, 8.2; RFC 9000, section 18).
+//! A TLS handshake's random number, both ends' transport parameters (RFC 9001, 8.2; RFC 9000, section 18), and whether
+//! a client offers HTTP/2 (RFC 7301; RFC 9113, section 3.2).
 
 use crate::header::Reader;
 use crate::key_log::Random;
@@ -6,6 +7,8 @@ use crosswind_ledger::QuicFrame;
 
 const CLIENT_HELLO: usize = 1;
 const ENCRYPTED_EXTENSIONS: usize = 8;
+const PROTOCOLS: usize = 0x10;
+const HTTP_2: &[u8] = b"h2";
 const TRANSPORT_PARAMETERS: usize = 0x39;
 
 const MAX_DATA: u64 = 0x04;
@@ -24,9 +27,34 @@ pub fn random(bytes: &[u8]) -> Option<Random> {
 
 /// The transport parameters in a client's `ClientHello` or a server's `EncryptedExtensions`, as limits.
 pub fn parameters(bytes: &[u8], is_client: bool) -> Option<[QuicFrame; 2]> {
+    limits(extension(bytes, is_client, TRANSPORT_PARAMETERS)?, is_client)
+}
+
+/// Whether a `ClientHello` offers HTTP/2; `None` until it is complete.
+pub fn offers_http2(bytes: &[u8]) -> Option<bool> {
     let mut reader = Reader { bytes, at: 0 };
-    let wanted = if is_client { CLIENT_HELLO } else { ENCRYPTED_EXTENSIONS };
-    reader.fixed(1).filter(|&kind| kind == wanted)?;
+    if reader.fixed(1)? != CLIENT_HELLO {
+        return Some(false);
+    }
+    let length = reader.fixed(3)?;
+    reader.take(length)?;
+    let offers = || {
+        let mut reader = Reader { bytes: extension(bytes, true, PROTOCOLS)?, at: 2 };
+        loop {
+            let length = reader.fixed(1)?;
+            if reader.take(length)? == HTTP_2 {
+                return Some(());
+            }
+        }
+    };
+    Some(offers().is_some())
+}
+
+/// An extension of a client's `ClientHello` or a server's `EncryptedExtensions`.
+fn extension(bytes: &[u8], is_client: bool, wanted: usize) -> Option<&[u8]> {
+    let mut reader = Reader { bytes, at: 0 };
+    let message = if is_client { CLIENT_HELLO } else { ENCRYPTED_EXTENSIONS };
+    reader.fixed(1).filter(|&kind| kind == message)?;
     let length = reader.fixed(3)?;
     let mut message = Reader { bytes: reader.take(length)?, at: 0 };
     if is_client {
@@ -42,8 +70,8 @@ pub fn parameters(bytes: &[u8], is_client: bool) -> Option<[QuicFrame; 2]> {
     loop {
         let (kind, length) = (extensions.fixed(2)?, extensions.fixed(2)?);
         let extension = extensions.take(length)?;
-        if kind == TRANSPORT_PARAMETERS {
-            return limits(extension, is_client);
+        if kind == wanted {
+            return Some(extension);
         }
     }
 }

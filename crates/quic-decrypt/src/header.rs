@@ -18,6 +18,11 @@ impl Version {
         }
     }
 
+    /// The labels of a packet's key and IV.
+    pub fn packet_labels(self) -> [&'static str; 2] {
+        [self.label("key"), self.label("iv")]
+    }
+
     /// A key's label, ending in `what`.
     pub fn label(self, what: &'static str) -> &'static str {
         let of_version = |one, two| if self == Self::One { one } else { two };

@@ -60,7 +60,8 @@ pub struct Keys {
     phase: bool,
 }
 
-struct PacketKey {
+/// One key's cipher and IV.
+pub struct PacketKey {
     key: LessSafeKey,
     iv: [u8; IV_BYTES],
 }
@@ -79,7 +80,7 @@ impl Keys {
         let key = &mut key[..suite.header.key_len()];
         expand(&prk, version.label("hp"), key)?;
         let header = quic::HeaderProtectionKey::new(suite.header, key).ok()?;
-        let now = PacketKey::new(suite, version, &prk)?;
+        let now = PacketKey::new(suite, version.packet_labels(), &prk)?;
         Some(Self { suite, version, header, secret: secret.into(), now, before: None, phase: false })
     }
 
@@ -139,22 +140,28 @@ impl Keys {
         let mut secret = [0; MOST_BYTES];
         let secret = &mut secret[..self.secret.len()];
         expand(&hkdf::Prk::new_less_safe(self.suite.hash, &self.secret), self.version.label("ku"), secret)?;
-        let key = PacketKey::new(self.suite, self.version, &hkdf::Prk::new_less_safe(self.suite.hash, secret))?;
+        let prk = hkdf::Prk::new_less_safe(self.suite.hash, secret);
+        let key = PacketKey::new(self.suite, self.version.packet_labels(), &prk)?;
         Some(((&*secret).into(), key))
     }
 }
 
 impl PacketKey {
-    fn new(suite: Suite, version: Version, secret: &hkdf::Prk) -> Option<Self> {
+    /// A TLS 1.3 sender's (RFC 8446, section 7.3).
+    pub fn of_records(suite: Suite, secret: &[u8]) -> Option<Self> {
+        Self::new(suite, ["key", "iv"], &hkdf::Prk::new_less_safe(suite.hash, secret))
+    }
+
+    fn new(suite: Suite, [of_key, of_iv]: [&str; 2], secret: &hkdf::Prk) -> Option<Self> {
         let (mut key, mut iv) = ([0; MOST_BYTES], [0; IV_BYTES]);
         let key = &mut key[..suite.packet.key_len()];
-        expand(secret, version.label("key"), key)?;
-        expand(secret, version.label("iv"), &mut iv)?;
+        expand(secret, of_key, key)?;
+        expand(secret, of_iv, &mut iv)?;
         Some(Self { key: LessSafeKey::new(UnboundKey::new(suite.packet, key).ok()?), iv })
     }
 
     /// Opens the payload behind the header in `space`; on failure the bytes are unusable.
-    fn open(&self, number: u64, frames_at: usize, space: &mut [u8]) -> Option<Packet> {
+    pub fn open(&self, number: u64, frames_at: usize, space: &mut [u8]) -> Option<Packet> {
         let mut nonce = self.iv;
         for (byte, of_number) in nonce[IV_BYTES - 8..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= of_number;

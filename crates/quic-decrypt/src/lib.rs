@@ -1,4 +1,4 @@
-//! Decrypts programs' QUIC packets with the keys they logged, and reads the frames.
+//! Decrypts programs' QUIC packets, and HTTP/2 over TLS 1.3, with the keys they logged, and reads the frames.
 //!
 //! With `SSLKEYLOGFILE` set, a program writes the secrets of its TLS handshakes to a file. The keys of Initial packets
 //! are public (RFC 9001, section 5.2), and the `ClientHello` in them has the random number that identifies the
@@ -11,10 +11,13 @@ mod header;
 mod kept;
 mod key_log;
 mod keys;
+mod records;
+mod segments;
 
 pub use header::may_begin;
 pub use kept::{Datagram, KeptDatagrams};
 pub use key_log::KeyLog;
+pub use segments::{KeptSegments, OpenedSegments};
 
 use connection::Connection;
 use crosswind_ledger::QuicLog;
