@@ -7,7 +7,7 @@
 mod common;
 
 use common::{HOSTS, NO_HTTP};
-use crosswind_attribution::{Attribution, MessageTransit, SocketTable, flows};
+use crosswind_attribution::{Attribution, MessageTransit, ProgramFacts, flows};
 use crosswind_ledger::{Headers, PacketRecord, Position, QuicLog, QuicSpace, TCP, TCP_ACK, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
@@ -51,14 +51,7 @@ const fn transit(side: Side, written: Instant, received: Instant, position: Opti
 
 fn measure_flows(name: &str, packets: &[PacketRecord]) {
     measured(name, packets, || {
-        let found = black_box(flows(
-            packets,
-            &Default::default(),
-            HOSTS,
-            &SocketTable::default(),
-            100_000,
-            Instant::from_nanos(0),
-        ));
+        let found = black_box(flows(packets, &ProgramFacts::default(), HOSTS, 100_000, Instant::from_nanos(0)));
         found.iter().map(|flow| flow.pieces.len()).sum()
     });
 }

@@ -12,10 +12,10 @@ use crate::tcp_walk::TcpConversation;
 use crate::udp::Datagrams;
 use crate::walk::{Walked, of_sealed, span};
 use crate::what_if::Changed;
-use crosswind_ledger::{PacketRecord, QuicLog, TCP, UDP};
+use crosswind_ledger::{Http2Connection, PacketRecord, QuicLog, TCP, UDP};
 use crosswind_path::Side;
 use crosswind_units::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A conversation between two programs.
 pub enum Conversation<'a> {
@@ -26,26 +26,39 @@ pub enum Conversation<'a> {
     Sealed(Datagrams<'a>),
 }
 
+/// What is known of programs' connections beside their packets.
+#[derive(Debug, Default)]
+pub struct ProgramFacts {
+    /// The client host's QUIC packets, and the server host's.
+    pub quic: [QuicLog; 2],
+    /// HTTP/2 connections over TCP, as far as they could be read.
+    pub http2: Vec<Http2Connection>,
+    /// The kernel's counts for TCP sockets.
+    pub sockets: SocketTable,
+}
+
 /// A protocol, and the client's and the server's port.
 pub type Ports = (u8, u16, u16);
 
-/// Calls `each` with one conversation after another. `quic` has both hosts' known QUIC packets, `sockets` the kernel's
-/// counts.
+/// Calls `each` with one conversation after another.
 pub fn each_conversation<'a>(
     packets: &'a [PacketRecord],
-    quic: &'a [QuicLog; 2],
+    facts: &'a ProgramFacts,
     hosts: Hosts,
-    sockets: &SocketTable,
     mut each: impl FnMut(Ports, Conversation<'a>),
 ) {
-    let known = quic.each_ref().map(FrameIndex::new);
+    let known = facts.quic.each_ref().map(FrameIndex::new);
+    let http2: HashMap<_, _> =
+        facts.http2.iter().map(|it| ((it.client_port, it.server_port, it.opening), it)).collect();
     for (ports, packets) in by_ports(packets) {
         let all = by_opening(packets);
         let begun: Vec<Instant> = all.iter().filter_map(|packets| packets.first().map(|it| it.entered)).collect();
         for (packets, number) in all.into_iter().zip(0..) {
             if ports.0 == TCP {
-                let counts = sockets.ends((ports.1, ports.2), begun[number], begun.get(number + 1).copied());
-                each(ports, Conversation::Tcp(Box::new(TcpConversation::new(packets, hosts, counts))));
+                let opening = packets.first().map_or(0, |it| it.headers.sequence);
+                let http2 = http2.get(&(ports.1, ports.2, opening)).copied();
+                let counts = facts.sockets.ends((ports.1, ports.2), begun[number], begun.get(number + 1).copied());
+                each(ports, Conversation::Tcp(Box::new(TcpConversation::new(packets, hosts, http2, counts))));
                 continue;
             }
             let connections = connections_of_programs(&packets, &known, hosts);

@@ -1,11 +1,10 @@
 //! Exchanges known only by beginning and end, as third-party programs': the wire's events between the two.
 
 use crate::Hosts;
-use crate::conversations::{Conversation, each_conversation};
+use crate::conversations::{Conversation, ProgramFacts, each_conversation};
 use crate::critical_path::{CriticalPath, Interval};
 use crate::links::Links;
-use crate::socket_counts::SocketTable;
-use crosswind_ledger::{PacketRecord, QuicLog};
+use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
@@ -18,15 +17,9 @@ pub struct Exchanges<'a> {
 }
 
 impl<'a> Exchanges<'a> {
-    pub fn new(
-        packets: &'a [PacketRecord],
-        quic: &'a [QuicLog; 2],
-        hosts: Hosts,
-        sockets: &SocketTable,
-        early: Duration,
-    ) -> Self {
+    pub fn new(packets: &'a [PacketRecord], facts: &'a ProgramFacts, hosts: Hosts, early: Duration) -> Self {
         let mut all = Vec::new();
-        each_conversation(packets, quic, hosts, sockets, |(_, port, _), conversation| all.push((port, conversation)));
+        each_conversation(packets, facts, hosts, |(_, port, _), conversation| all.push((port, conversation)));
         Self { hosts, early, all }
     }
 

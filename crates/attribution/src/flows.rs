@@ -1,32 +1,30 @@
 //! The connections of programs.
 
-use crate::conversations::{Conversation, Ports, each_conversation};
+use crate::conversations::{Conversation, Ports, ProgramFacts, each_conversation};
 use crate::flow::{Beginning, Ending, Flow, Sent, Waits};
 use crate::links::Links;
-use crate::socket_counts::SocketTable;
 use crate::unanswered;
 use crate::walk::{Walked, span};
 use crate::{DelayCause, Hosts};
-use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, Verdict};
+use crosswind_ledger::{PacketRecord, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, Verdict};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// All TCP and UDP flows in order of their beginnings, with a total limit on intervals. `packets` may be unordered;
-/// `quic` has both hosts' known QUIC packets, `sockets` the kernel's counts; after `end` programs wait for nothing.
+/// After `end` programs wait for nothing.
 pub fn flows(
     packets: &[PacketRecord],
-    quic: &[QuicLog; 2],
+    facts: &ProgramFacts,
     hosts: Hosts,
-    sockets: &SocketTable,
     most_pieces: usize,
     end: Instant,
 ) -> Vec<Flow> {
     let links = Links::new(packets, hosts.background);
     let mut all: Vec<Flow> = Vec::new();
     let mut kept = Kept::default();
-    each_conversation(packets, quic, hosts, sockets, |ports, conversation| {
+    each_conversation(packets, facts, hosts, |ports, conversation| {
         all.push(Flow::new(ports, conversation, &links));
         kept.add(&mut all, most_pieces);
     });

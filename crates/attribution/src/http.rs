@@ -29,10 +29,23 @@ pub struct Opened {
     /// The other end's transmission that brought it, and the byte missing until then.
     pub send: usize,
     pub missing: u64,
-    /// The stream; 0: all together.
-    stream: u64,
-    /// How much it had taken before.
+    window: FlowWindow,
+    /// How much it had taken before; for all streams' initial windows of each one.
     before: u64,
+    /// How much more it takes.
+    more: u64,
+    /// How much it takes at a time, at least.
+    pub size: u64,
+}
+
+/// A window for flow control.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum FlowWindow {
+    /// All streams together.
+    Connection,
+    Stream(u64),
+    /// Each stream's initial one, of SETTINGS.
+    Initial,
 }
 
 impl<'a> Http<'a> {
@@ -85,40 +98,104 @@ impl<'a> Http<'a> {
 
     /// The flow control limit on a write, if the other end updated its window right before.
     pub fn held(&self, write: usize, promptness: Duration) -> Option<(DelayCause, Opened)> {
-        let HttpWrite { at, stream, .. } = self.writes[write];
-        let [own, all] = self.counted[write];
+        self.held_at(write, self.writes[write].at, promptness, |it| Some(it.at))
+    }
+
+    /// The same on a program's segment with the bytes `range`, sent at `at`, if the update came `within` a time before.
+    /// `sent`: when a byte was sent first.
+    pub fn held_segment(
+        &self,
+        range: Range<u64>,
+        at: Instant,
+        within: Duration,
+        sent: impl Fn(u64) -> Option<Instant>,
+    ) -> Option<(DelayCause, Opened)> {
+        let first = self.writes.partition_point(|it| it.end <= range.start);
+        let mut writes = first..self.writes.partition_point(|it| it.start < range.end);
+        let written = |it: &HttpWrite| sent(it.end.saturating_sub(1));
+        writes.find_map(|write| self.held_at(write, at, within, written))
+    }
+
+    fn held_at(
+        &self,
+        write: usize,
+        at: Instant,
+        within: Duration,
+        written: impl Fn(&HttpWrite) -> Option<Instant>,
+    ) -> Option<(DelayCause, Opened)> {
+        let stream = self.writes[write].stream;
         let until = self.opened.partition_point(|it| it.at <= at);
-        let mut recent = self.opened[..until].iter().rev().take_while(|it| at.saturating_since(it.at) <= promptness);
-        recent.find_map(|opened| match opened.stream {
-            0 if all > opened.before => Some((DelayCause::ConnectionWindow, *opened)),
-            of if of == stream && own > opened.before => Some((DelayCause::StreamWindow, *opened)),
-            _ => None,
+        let mut recent = (0..until).rev().take_while(|&it| at.saturating_since(self.opened[it].at) <= within);
+        recent.find_map(|position| {
+            let opened = self.opened[position];
+            let (limit, before, counts) = match opened.window {
+                FlowWindow::Connection => (DelayCause::ConnectionWindow, opened.before, 1),
+                FlowWindow::Stream(of) if of == stream => (DelayCause::StreamWindow, opened.before, 0),
+                FlowWindow::Stream(_) => return None,
+                FlowWindow::Initial => {
+                    let given = |it: &&Opened| it.window == FlowWindow::Stream(stream);
+                    let given: u64 = self.opened[..position].iter().filter(given).map(|it| it.more).sum();
+                    (DelayCause::StreamWindow, opened.before + given, 0)
+                }
+            };
+            // Where what was allowed before had not been written, the program came later than the window.
+            let is_beyond = self.counted[write][counts] > before;
+            let last = self.last_within(counts, stream, before);
+            let was_full =
+                || last.map_or(before == 0, |last| written(&self.writes[last]).is_some_and(|it| it < opened.at));
+            (is_beyond && was_full()).then_some((limit, opened))
         })
+    }
+
+    /// The last write with flow-controlled bytes within `limit`, of a stream (0) or of all (1).
+    fn last_within(&self, counts: usize, stream: u64, limit: u64) -> Option<usize> {
+        let is_within = |write: usize| self.counted[write][counts] <= limit;
+        let last = if counts == 0 {
+            let own = self.by_stream.get(&stream)?;
+            own[..own.partition_point(|&it| is_within(it as usize))].last().map(|&it| it as usize)
+        } else {
+            self.counted.partition_point(|it| it[1] <= limit).checked_sub(1)
+        };
+        last.filter(|&it| self.counted[it][counts] > 0)
     }
 }
 
 /// An end's window updates, as they arrived at the other.
 fn opened(writes: &[HttpWrite], arrived: &ByteStream) -> Vec<Opened> {
-    let (mut first, mut more) = (FIRST_WINDOW, HashMap::<u64, u64>::new());
+    let (mut first, mut given) = (FIRST_WINDOW, HashMap::<FlowWindow, u64>::new());
+    let mut sizes = HashMap::<FlowWindow, u64>::new();
     let mut all = Vec::new();
     for write in writes {
-        match write.frame {
-            HttpFrame::InitialWindow(bytes) => first = bytes.into(),
-            HttpFrame::WindowUpdate(bytes) => {
-                let Some(known) = arrived.completion_of(write.end) else { break };
-                let given = more.entry(write.stream).or_default();
-                let before = *given + if write.stream == 0 { FIRST_WINDOW } else { first };
-                *given += u64::from(bytes);
-                all.push(Opened {
-                    at: known.at,
-                    send: known.send,
-                    missing: known.missing,
-                    stream: write.stream,
-                    before,
-                });
-            }
-            HttpFrame::Data(_) | HttpFrame::Other => {}
+        let before = first;
+        if let HttpFrame::InitialWindow(bytes) = write.frame {
+            first = bytes.into();
         }
+        let (window, more) = match (write.frame, write.stream) {
+            (HttpFrame::WindowUpdate(bytes), 0) => (FlowWindow::Connection, u64::from(bytes)),
+            (HttpFrame::WindowUpdate(bytes), stream) => (FlowWindow::Stream(stream), u64::from(bytes)),
+            (HttpFrame::InitialWindow(_), _) => (FlowWindow::Initial, first.saturating_sub(before)),
+            (HttpFrame::Data(_) | HttpFrame::Other, _) => continue,
+        };
+        let Some(known) = arrived.completion_of(write.end) else { break };
+        if more == 0 {
+            continue;
+        }
+        let given = given.entry(window).or_default();
+        let (initial, given_before) = match window {
+            FlowWindow::Connection => (FIRST_WINDOW, *given),
+            FlowWindow::Stream(_) => (first, *given),
+            FlowWindow::Initial => (before, 0),
+        };
+        let before = initial + given_before;
+        let size = sizes.entry(window).or_insert(initial);
+        let size_before = *size;
+        // An update returns no more than the window: the rest enlarges it.
+        if more > *size {
+            *size = if *given == 0 { *size + more } else { more };
+        }
+        *given += more;
+        let (at, send, missing) = (known.at, known.send, known.missing);
+        all.push(Opened { at, send, missing, window, before, more, size: size_before });
     }
     all
 }

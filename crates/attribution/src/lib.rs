@@ -15,6 +15,7 @@ mod flow;
 mod flows;
 mod handshake;
 mod http;
+mod http2_windows;
 mod links;
 mod message_transit;
 mod quic;
@@ -31,6 +32,7 @@ mod wakers;
 mod walk;
 mod what_if;
 
+pub use conversations::ProgramFacts;
 pub use critical_path::{Interval, PacketId, Place};
 pub use delay_cause::{DelayCause, PartGroup};
 pub use flow::{Beginning, Ending, Flow, Quic, Sent};
@@ -93,18 +95,16 @@ impl<'a> Attribution<'a> {
         Self { links: Links::new(packets, hosts.background), tcp, quic, udp, exchanges: None }
     }
 
-    /// The same, ready for [`Self::exchange`]. `quic` has third-party programs' decrypted QUIC packets, `sockets` the
-    /// kernel's counts. A client's timestamp may be up to `early` before the moment.
+    /// The same, ready for [`Self::exchange`]. A client's timestamp may be up to `early` before the moment.
     #[must_use]
     pub fn with_exchanges(
         mut self,
         packets: &'a [PacketRecord],
-        quic: &'a [QuicLog; 2],
+        facts: &'a ProgramFacts,
         hosts: Hosts,
-        sockets: &SocketTable,
         early: Duration,
     ) -> Self {
-        self.exchanges = Some(Exchanges::new(packets, quic, hosts, sockets, early));
+        self.exchanges = Some(Exchanges::new(packets, facts, hosts, early));
         self
     }
 

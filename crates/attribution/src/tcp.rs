@@ -18,10 +18,10 @@ use std::ops::Range;
 pub struct Connection<'a> {
     pub began: Instant,
     pub handshake: Option<Handshake<'a>>,
-    hosts: Hosts,
+    pub hosts: Hosts,
     forward: Sender<'a>,
     reverse: Sender<'a>,
-    http: [Option<Http<'a>>; 2],
+    pub http: [Option<Http<'a>>; 2],
     savings: [OnceCell<Option<Savings>>; 2],
 }
 
@@ -487,7 +487,7 @@ impl Walk<'_, '_> {
         while let Some((why, answer)) = self.reason(sent, path) {
             let cause = match answer {
                 Answer::Ack(ack) => self.connection.acknowledged(sender, sent, ack, why, self.links, path),
-                Answer::Window(opened) => self.opened(sent, &opened, why, path),
+                Answer::Window(opened) => self.connection.updated(side, sent, &opened, why, self.links, path),
             };
             let Some(cause) = cause else {
                 // The receiver said something before anything had arrived, once the connection was there.
@@ -650,24 +650,6 @@ impl Walk<'_, '_> {
         let part = if before.is_some() { DelayCause::HeadOfLine } else { DelayCause::sender(side) };
         path.name(path.beginning(), part, place, Some(sent.packet), 0);
         Written::AtOnce
-    }
-
-    /// Goes back through the opening of an HTTP/2 window to the segment it answers, and returns that.
-    fn opened(&self, send: usize, opened: &Opened, why: DelayCause, path: &mut CriticalPath) -> Option<usize> {
-        let (sender, side) = (self.sender, self.transit.side);
-        let other = self.connection.sender(side.opposite());
-        path.name(opened.at, DelayCause::sender(side), Place::sender(side), None, 0);
-        let begun_with = self.links.follow(other.sends[opened.send].packet, Some(why), path);
-        let mut sent = other.send_of(begun_with)?;
-        if sent == opened.send {
-            sent = self.connection.recovery(other, sent, opened.missing, path);
-        }
-        let packet = other.sends[sent].packet;
-        let (at, answered) = sender.arrival_before(send, packet.entered)?;
-        // Its program had not read yet.
-        let is_prompt = packet.entered.saturating_since(at) <= self.connection.hosts.promptness;
-        path.name(at, if is_prompt { DelayCause::receiver(side) } else { why }, Place::receiver(side), Some(packet), 0);
-        (!path.is_done()).then_some(answered)
     }
 }
 

@@ -7,6 +7,7 @@
 //! observation point; here both hosts and the path are known, so every wait is classified.
 
 use crate::critical_path::{CriticalPath, Interval, Place};
+use crate::http::Opened;
 use crate::links::Links;
 use crate::socket_counts::SocketCounts;
 use crate::tcp::Connection;
@@ -14,7 +15,7 @@ use crate::tcp_sender::{INITIAL_WINDOW, SHORTEST_IDLE, Segment, Sender, Told};
 use crate::walk::{State, Step, Walk, Walked, Window, span};
 use crate::what_if::Saved;
 use crate::{DelayCause, Hosts};
-use crosswind_ledger::{PacketRecord, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
+use crosswind_ledger::{Http2Connection, PacketRecord, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -38,9 +39,17 @@ pub struct TcpConversation<'a> {
 }
 
 impl<'a> TcpConversation<'a> {
-    /// From its packets, in the order of entering, and the counts of the kernels of both ends, if known.
-    pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts, counts: [Option<SocketCounts>; 2]) -> Self {
-        let connection = Connection::new(&packets, hosts).with_counts(counts);
+    /// From its packets, in the order of entering, its HTTP/2 frames, and the counts of the kernels of both ends, where known.
+    pub fn new(
+        packets: Vec<&'a PacketRecord>,
+        hosts: Hosts,
+        http2: Option<&'a Http2Connection>,
+        counts: [Option<SocketCounts>; 2],
+    ) -> Self {
+        let mut connection = Connection::new(&packets, hosts).with_counts(counts);
+        if let Some(http2) = http2 {
+            connection.add_http(http2.ends.each_ref().map(Some));
+        }
         let reach = Side::BOTH.map(|side| reach(connection.sender(side), hosts));
         Self { packets, connection, reach, hosts }
     }
@@ -59,7 +68,7 @@ impl<'a> TcpConversation<'a> {
         Side::BOTH.into_iter().fold(pieces, |pieces, side| self.connection.sender(side).limits.bound(pieces))
     }
 
-    /// A program's own window or request size: it waited for the other's message after every so many bytes.
+    /// A program's own window or request size, unnamed by frames: it waited for the other's message after every so many bytes.
     fn rounds(&self, side: Side) -> Option<Window> {
         let (sender, other) = (self.connection.sender(side), self.connection.sender(side.opposite()));
         let (mut rounds, mut bytes) = (Vec::new(), 0);
@@ -74,7 +83,8 @@ impl<'a> TcpConversation<'a> {
             let promptness = self.hosts.promptness;
             let waited = at.saturating_since(before) > promptness;
             let is_answer = waited && came.is_some_and(|came| at.saturating_since(came) <= promptness);
-            let is_held = matches!(sender.told(next), Some(Told::Released(_)));
+            let is_held = matches!(sender.told(next), Some(Told::Released(_)))
+                || is_answer && self.connection.held_by_http2(side, next).is_some();
             if is_answer && !is_held {
                 rounds.push(bytes);
                 bytes = 0;
@@ -201,6 +211,9 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
                 }
             }
             _ => {}
+        }
+        if let Some((why, opened)) = self.connection.held_by_http2(side, send).filter(|_| !is_again) {
+            return self.flow_control(side, send, why, &opened);
         }
         let at_once = wrote.is_some_and(|it| at.saturating_since(it) <= self.state.hosts.promptness.min(SHORT));
         let nothing_came = at_once || wrote.is_some() && arrived.max(told) <= wrote;
@@ -335,6 +348,20 @@ impl<'a> TcpWalk<'_, 'a> {
         }
         self.state.path.turn(side);
         let cause = self.connection.acknowledged(sender, send, ack, why, self.state.links, &mut self.state.path)?;
+        self.released(side, send, cause, why)
+    }
+
+    /// Back through an HTTP/2 window's update to the segment it answers.
+    fn flow_control(&mut self, side: Side, send: usize, why: DelayCause, opened: &Opened) -> Option<Step> {
+        self.state.count_window(side, why, opened.size);
+        self.state.path.turn(side);
+        let cause = self.connection.updated(side, send, opened, why, self.state.links, &mut self.state.path)?;
+        self.released(side, send, cause, why)
+    }
+
+    /// Back to the segment `cause`, whose answer ended the wait before `send`.
+    fn released(&mut self, side: Side, send: usize, cause: usize, why: DelayCause) -> Option<Step> {
+        let sender = self.connection.sender(side);
         let begun_with = self.state.follow(sender.sends[cause].packet, Some(why));
         let Some(next) = sender.send_of(begun_with) else { return Some(Step::Did(side, DelayCause::sender(side))) };
         if next >= send {

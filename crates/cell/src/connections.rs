@@ -4,9 +4,9 @@ use crate::CellError;
 use crate::limits::ConnectionLimits;
 use crate::pieces::ConnectionPiece;
 use crate::table::{ns, write_table};
-use crosswind_attribution::{DelayCause, Flow, Hosts, Quic, SocketTable, flows};
+use crosswind_attribution::{DelayCause, Flow, Hosts, ProgramFacts, Quic, flows};
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
-use crosswind_ledger::{Column, PacketRecord, QuicLog, Row, TCP};
+use crosswind_ledger::{Column, PacketRecord, Row, TCP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::path::Path;
@@ -153,12 +153,11 @@ impl Row for ConnectionPart {
 pub fn write_connections(
     directory: &Path,
     packets: &[PacketRecord],
-    quic: &[QuicLog; 2],
+    facts: &ProgramFacts,
     hosts: Hosts,
-    sockets: &SocketTable,
     [zero, end]: [Instant; 2],
 ) -> Result<(), CellError> {
-    let flows = flows(packets, quic, hosts, sockets, MOST_PIECES, end);
+    let flows = flows(packets, facts, hosts, MOST_PIECES, end);
     let mut rows: Vec<_> = (0..).zip(flows).map(|(connection, flow)| ConnectionRow { connection, flow }).collect();
     let parts: Vec<_> = rows.iter().flat_map(parts).collect();
     let limits: Vec<_> =

@@ -13,14 +13,13 @@ use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, Event, Flow, FlowReport};
-use crosswind_attribution::Hosts;
-use crosswind_host::{Dscp, EmulatorReport, KeyLogs, Sampler, Testbed, TestbedReport, Threads, realtime};
+use crosswind_attribution::{Hosts, ProgramFacts};
+use crosswind_host::{Clock, Dscp, EmulatorReport, KeyLogs, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
-    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HearSent, HostStarvation, Observed, QuicLog, Recorder, SinkReport,
-    Wanted,
+    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HearSent, HostStarvation, Observed, Recorder, SinkReport, Wanted,
 };
 use crosswind_netem::{NetemReport, QdiscChange};
-use crosswind_quic_decrypt::{KeptDatagrams, KeyLog, Opener};
+use crosswind_quic_decrypt::{KeptDatagrams, KeptSegments, KeyLog, Opener};
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{
     Http2Windows, HttpEnds, Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets,
@@ -35,7 +34,7 @@ use std::time::Duration;
 
 /// Programs' QUIC packets of each host with known frames: more than there are datagrams, for one may be several.
 const MOST_OPENED: usize = 1_200_000;
-/// Bytes of QUIC datagrams kept until the keys are known.
+/// Bytes of QUIC datagrams kept until the keys are known, and of TLS records likewise.
 const MOST_SEALED: usize = 128 << 20;
 /// The most packets kept for attribution: a guest has 512 MB of memory, and one with programs has more.
 const MOST_ATTRIBUTED: usize = 400_000;
@@ -60,7 +59,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     wait_for_phase(cell, &machine);
     let wanted = match &sealed {
         _ if cell.output.capture => Wanted::Captures,
-        Some(_) => Wanted::SentDatagrams,
+        Some(_) => Wanted::SentPayloads,
         None => Wanted::Nothing,
     };
     let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0 || has_flows, wanted);
@@ -86,7 +85,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         zero,
         deadline,
         virtual_time,
-        key_logs: sealed.as_ref().map(|sealed| &sealed.keys),
+        key_logs: sealed.as_ref().and_then(|sealed| sealed.keys.as_ref()),
     };
     let (mut measured, mut flows, exchange_delay) = Run { shared: flows, records: &records }.measure(on_event)?;
     let programs_ended = measured.samples.iter().filter_map(|it| it.received).max().unwrap_or(testbed.clock.now());
@@ -107,7 +106,6 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     }
     measured.warnings.extend(warnings(cell, &ended, netem, &written, elapsed));
     measured.warnings.extend(doubt.into_iter().chain(missing(known.capture_missed)));
-    measured.warnings.extend(sealed.as_ref().and_then(|sealed| sealed.warning(&written)));
     if cell.workload.wants_own_drops() && ended.report.is_some() {
         count_own_drops(&mut measured.samples, &written.kept);
     }
@@ -116,8 +114,10 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     if cell.output.spent && ended.report.is_some() {
         let hosts = hosts(cell, &measured, virtual_time, ended.report.as_ref(), &readback);
         on_event(&Event::Measured {})?;
-        let opened = sealed.map(Sealed::open).unwrap_or_default();
-        records.write_spent(cell, &measured, &written, &opened, hosts, [zero, programs_ended])?;
+        let (mut facts, warning) = sealed.map(|sealed| sealed.open(&written)).unwrap_or_default();
+        measured.warnings.extend(warning);
+        facts.sockets = records.programs.as_ref().map(|programs| programs.counts(cell)).unwrap_or_default();
+        records.write_spent(cell, &measured, &written, &facts, hosts, [zero, programs_ended])?;
     }
     if let Some(server) = known.server {
         readback[1] = server;
@@ -199,7 +199,7 @@ impl Records {
         cell: &Cell,
         measured: &Measured,
         written: &SinkReport,
-        opened: &[QuicLog; 2],
+        facts: &ProgramFacts,
         hosts: Hosts,
         [zero, programs_ended]: [Instant; 2],
     ) -> Result<(), CellError> {
@@ -207,9 +207,8 @@ impl Records {
         let quic = self.quic.as_ref().map(|packets| packets.take()).unwrap_or_default();
         let http = self.http.as_ref().map(|ends| ends.take()).unwrap_or_default();
         let packets = written.kept.as_slice();
-        let sockets = self.programs.as_ref().map(|programs| programs.counts(cell)).unwrap_or_default();
         if is_of_programs(cell) {
-            write_connections(directory, packets, opened, hosts, &sockets, [zero, programs_ended])?;
+            write_connections(directory, packets, facts, hosts, [zero, programs_ended])?;
         }
         if cell.workload.connections().is_some() {
             let until = packets.iter().filter(|_| written.left_out > 0).map(|it| it.left.unwrap_or(it.entered)).max();
@@ -217,7 +216,7 @@ impl Records {
                 cell,
                 measured,
                 directory,
-                Known { packets, quic: &quic, opened, http: &http, hosts, sockets: &sockets, until },
+                Known { packets, quic: &quic, facts, http: &http, hosts, until },
                 zero,
             )?;
         }
@@ -225,44 +224,50 @@ impl Records {
     }
 }
 
-/// Programs' QUIC packets, and their key logs.
+/// Programs' payloads, and their key logs.
 struct Sealed {
-    keys: KeyLogs,
-    datagrams: Arc<Mutex<KeptDatagrams>>,
+    keys: Option<KeyLogs>,
+    kept: Arc<Mutex<(KeptDatagrams, KeptSegments)>>,
 }
 
 impl Sealed {
     /// Nothing, where they are not to be read.
     fn of(cell: &Cell) -> Result<Option<Self>, CellError> {
         let output = &cell.output;
-        let is_wanted = output.keys && output.spent && is_of_programs(cell) && cell.path.backend.is_emulated();
+        let is_wanted = output.spent && is_of_programs(cell) && cell.path.backend.is_emulated();
         if !is_wanted {
             return Ok(None);
         }
-        Ok(Some(Self { keys: KeyLogs::new()?, datagrams: Arc::new(Mutex::new(KeptDatagrams::new(MOST_SEALED))) }))
+        let keys = if output.keys { Some(KeyLogs::new()?) } else { None };
+        let kept = (KeptDatagrams::new(MOST_SEALED), KeptSegments::new(MOST_SEALED));
+        Ok(Some(Self { keys, kept: Arc::new(Mutex::new(kept)) }))
     }
 
-    /// Keeps datagrams as they are sent.
+    /// Keeps payloads as they are sent.
     fn keeper(&self) -> HearSent {
-        let datagrams = Arc::clone(&self.datagrams);
-        Box::new(move |side, packet| datagrams.lock().unwrap_or_else(PoisonError::into_inner).add(side, packet))
+        let (kept, has_keys) = (Arc::clone(&self.kept), self.keys.is_some());
+        Box::new(move |side, packet| {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let (datagrams, segments) = &mut *kept;
+            if has_keys {
+                datagrams.add(side, packet);
+            }
+            segments.add(side, packet);
+        })
     }
 
-    /// A warning if some could not be kept.
-    fn warning(&self, written: &SinkReport) -> Option<Warning> {
-        let left_out = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner).left_out();
-        let datagrams = left_out + written.capture_missed;
-        (datagrams > 0).then(|| Warning::frames_incomplete(datagrams))
-    }
-
-    /// The client's and the server's packets, as far as decryptable. Nothing of them is left.
-    fn open(self) -> [QuicLog; 2] {
+    /// Facts from frames, as far as readable, and a warning if packets were left out. Nothing else of them is left.
+    fn open(self, written: &SinkReport) -> (ProgramFacts, Option<Warning>) {
         let mut keys = KeyLog::default();
-        self.keys.read().iter().for_each(|text| keys.add(text));
-        let datagrams = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner);
+        self.keys.iter().flat_map(KeyLogs::read).for_each(|text| keys.add(&text));
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (datagrams, segments) = &mut *kept;
         let mut opener = Opener::new(&keys, MOST_OPENED);
         datagrams.iter().for_each(|datagram| opener.add(datagram));
-        opener.finish().logs
+        let segments = std::mem::take(segments).open(&keys);
+        let facts = ProgramFacts { quic: opener.finish().logs, http2: segments.connections, ..ProgramFacts::default() };
+        let left_out = datagrams.left_out() + segments.left_out + written.capture_missed;
+        (facts, (left_out > 0).then(|| Warning::frames_incomplete(left_out)))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     table::{ns, write_table},
 };
 use crosswind_attribution::{
-    Attribution, DelayCause, Growth, Hosts, Interval, MessageTransit, Place, SocketTable, with_parts,
+    Attribution, DelayCause, Growth, Hosts, Interval, MessageTransit, Place, ProgramFacts, with_parts,
 };
 use crosswind_host::{EmulatorReport, Qdisc, Readback};
 use crosswind_ledger::Values::{Length, U64};
@@ -59,13 +59,11 @@ pub struct Known<'a> {
     pub packets: &'a [PacketRecord],
     /// The client's and the server's QUIC packets.
     pub quic: &'a [QuicLog; 2],
-    /// The same where either is a program of others, as far as its keys are known.
-    pub opened: &'a [QuicLog; 2],
+    /// Frames of programs of others.
+    pub facts: &'a ProgramFacts,
     /// Their HTTP/1.1 and HTTP/2 writes.
     pub http: &'a [Vec<HttpEnd>; 2],
     pub hosts: Hosts,
-    /// The kernel's counts for programs' TCP sockets.
-    pub sockets: &'a SocketTable,
     /// Up to when all packets are in the table; none where all are.
     pub until: Option<Instant>,
 }
@@ -82,7 +80,7 @@ pub fn write_spent(
     if cell.workload.peers().any() {
         let clock = measured.peers.as_ref().and_then(|peers| peers.client.clock.as_ref());
         let early = Duration::from_nanos(clock.map_or(0, |clock| clock.resolution_ns));
-        attribution = attribution.with_exchanges(known.packets, known.opened, known.hosts, known.sockets, early);
+        attribution = attribution.with_exchanges(known.packets, known.facts, known.hosts, early);
     }
     let traffic = Traffic::of(cell);
     let mut objects: HashMap<u64, Vec<&PageObject>> = HashMap::new();

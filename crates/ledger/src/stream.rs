@@ -4,7 +4,9 @@
 //! sends the empty ones back. When the disk is too slow, packet records wait in memory (about 100 bytes each). Captured
 //! packets' bytes wait only up to a limit: packets beyond it are left out of the capture, and counted.
 
-use crate::{Capture, DropCause, FlowCounter, FlowInterval, LedgerError, PacketRecord, PacketTable};
+use crate::{
+    Capture, DropCause, FlowCounter, FlowInterval, Headers, LedgerError, PacketRecord, PacketTable, TCP, TCP_SYN, UDP,
+};
 use crosswind_path::{Packet, Side};
 use crosswind_units::Instant;
 use std::io::Write;
@@ -26,8 +28,8 @@ const SPARE_BATCHES: usize = 4;
 pub struct Recorder {
     packets: Option<BatchWriter<PacketBatch>>,
     capture: Option<BatchWriter<CaptureBatch>>,
-    /// Whether only sent datagrams' bytes are wanted.
-    sent_datagrams_only: bool,
+    /// Whether only sent payloads are wanted.
+    sent_payloads_only: bool,
     shared: Arc<Shared>,
 }
 
@@ -36,8 +38,8 @@ pub struct Recorder {
 pub enum Wanted {
     /// Nobody's.
     Nothing,
-    /// Datagrams, as sent.
-    SentDatagrams,
+    /// Packets of UDP and TCP with payload, and SYNs, as sent.
+    SentPayloads,
     /// All packets, as sent and as received.
     Captures,
 }
@@ -83,7 +85,7 @@ impl Recorder {
         let recorder = Self {
             packets: packet_writer,
             capture: capture_writer,
-            sent_datagrams_only: wanted == Wanted::SentDatagrams,
+            sent_payloads_only: wanted == Wanted::SentPayloads,
             shared: Arc::clone(&shared),
         };
         let sink =
@@ -93,7 +95,7 @@ impl Recorder {
 
     /// A recorder without output.
     pub fn off() -> Self {
-        Self { packets: None, capture: None, sent_datagrams_only: false, shared: Arc::default() }
+        Self { packets: None, capture: None, sent_payloads_only: false, shared: Arc::default() }
     }
 
     /// Whether packet records are wanted.
@@ -108,7 +110,7 @@ impl Recorder {
 
     /// Whether received packets' bytes are wanted.
     pub fn wants_received(&self) -> bool {
-        self.capture.is_some() && !self.sent_datagrams_only
+        self.capture.is_some() && !self.sent_payloads_only
     }
 
     /// Records a packet with a known fate.
@@ -131,7 +133,7 @@ impl Recorder {
 
     /// Records `packet`, sent by `side`'s sender at `at`; `dropped` if the path dropped it on entry.
     pub fn sent(&mut self, side: Side, at: Instant, packet: &[u8], dropped: Option<DropCause>) {
-        if self.sent_datagrams_only && !is_datagram(packet) {
+        if self.sent_payloads_only && !opens_or_carries(packet) {
             return;
         }
         let sender = side.pick(Host::Client, Host::Server);
@@ -140,7 +142,7 @@ impl Recorder {
 
     /// Records `packet`, received by `side`'s receiver at `at`.
     pub fn received(&mut self, side: Side, at: Instant, packet: &[u8]) {
-        if self.sent_datagrams_only {
+        if self.sent_payloads_only {
             return;
         }
         let receiver = side.pick(Host::Server, Host::Client);
@@ -415,8 +417,8 @@ impl CaptureBatch {
     }
 }
 
-/// Whether an IP packet is UDP; false with extension headers, which nobody sends.
-const fn is_datagram(packet: &[u8]) -> bool {
-    const UDP: u8 = 17;
-    matches!(packet, [0x40..=0x4f, _, _, _, _, _, _, _, _, UDP, ..] | [0x60..=0x6f, _, _, _, _, _, UDP, ..])
+/// Whether an IP packet has a payload of UDP or TCP, or opens a connection.
+fn opens_or_carries(packet: &[u8]) -> bool {
+    let headers = Headers::parse(packet);
+    matches!(headers.protocol, UDP | TCP) && (headers.payload_bytes > 0 || headers.flags & TCP_SYN != 0)
 }

@@ -93,9 +93,9 @@ impl Warning {
         warning("connections_incomplete", text, Some("a shorter run"))
     }
 
-    pub fn frames_incomplete(datagrams: u64) -> Self {
+    pub fn frames_incomplete(packets: u64) -> Self {
         let text = format!(
-            "{datagrams} datagrams of QUIC could not be kept until their keys were known: what they waited for is unknown"
+            "{packets} packets of programs could not be kept until their keys were known: what they waited for may be unknown"
         );
         warning("frames_incomplete", text, Some("a shorter run"))
     }

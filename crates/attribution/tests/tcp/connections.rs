@@ -1,7 +1,7 @@
 //! Whole connections, with exact answers.
 
 use super::{HOSTS, PORT, PROPAGATION_US, Wire, at};
-use crosswind_attribution::{DelayCause, Flow, Interval, SocketTable, flows};
+use crosswind_attribution::{DelayCause, Flow, Interval, ProgramFacts, flows};
 use crosswind_ledger::{Headers, PacketRecord, TCP, TCP_ACK, UDP};
 use crosswind_path::{Side, TimeSpent};
 
@@ -10,10 +10,7 @@ fn spent(packets: &[PacketRecord], end: u64) -> Vec<Vec<(DelayCause, u64)>> {
     let of = |pieces: &[Interval]| {
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect()
     };
-    flows(packets, &Default::default(), HOSTS, &SocketTable::default(), usize::MAX, at(end))
-        .iter()
-        .map(|flow| of(&flow.pieces))
-        .collect()
+    flows(packets, &ProgramFacts::default(), HOSTS, usize::MAX, at(end)).iter().map(|flow| of(&flow.pieces)).collect()
 }
 
 #[test]
@@ -102,7 +99,7 @@ fn captured_from(first: usize) -> Vec<Flow> {
     wire.data(220_001, 3000, 1000, false);
     wire.data(630_001, 3000, 1000, true);
     wire.ack(631_001, 4000, 60_000, false);
-    flows(&wire.packets[first..], &Default::default(), HOSTS, &SocketTable::default(), usize::MAX, at(632_001))
+    flows(&wire.packets[first..], &ProgramFacts::default(), HOSTS, usize::MAX, at(632_001))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Programs' connections with their kernels' counts.
 
 use super::{HOSTS, PORT, Wire, at};
-use crosswind_attribution::{DelayCause, SocketCounts, flows};
+use crosswind_attribution::{DelayCause, ProgramFacts, SocketCounts, flows};
 use crosswind_path::Side;
 use crosswind_units::Duration;
 
@@ -24,8 +24,8 @@ fn counts() -> SocketCounts {
 
 /// What the client's data waited for longest on its only connection, and for how many microseconds.
 fn longest(wire: &Wire, counts: Option<SocketCounts>) -> (DelayCause, u64) {
-    let flows =
-        flows(&wire.packets, &Default::default(), HOSTS, &counts.into_iter().collect(), usize::MAX, at(100_000));
+    let facts = ProgramFacts { sockets: counts.into_iter().collect(), ..ProgramFacts::default() };
+    let flows = flows(&wire.packets, &facts, HOSTS, usize::MAX, at(100_000));
     let by_cause = flows[0].spent[Side::Forward as usize];
     let us = DelayCause::ALL.iter().zip(by_cause).map(|(&cause, time)| (cause, time.as_nanos() / 1000));
     us.max_by_key(|it| it.1).unwrap_or((DelayCause::Unknown, 0))

@@ -4,6 +4,7 @@
 mod common;
 mod connections;
 mod counts;
+mod http2;
 mod properties;
 mod transits;
 

@@ -1,8 +1,8 @@
 //! Over any packet table: intervals add up to the transit, or the connection.
 
 use super::{HOSTS, NO_HTTP, PORT, Wire, assert_is_whole, at, http};
-use crosswind_attribution::{Attribution, Hosts, MessageTransit, SocketTable, flows};
-use crosswind_ledger::{Headers, HttpFrame, PacketRecord, Position, QuicLog, TCP, TcpOptions, UDP};
+use crosswind_attribution::{Attribution, Hosts, MessageTransit, ProgramFacts, flows};
+use crosswind_ledger::{Headers, Http2Connection, HttpFrame, PacketRecord, Position, QuicLog, TCP, TcpOptions, UDP};
 use crosswind_path::Side;
 use crosswind_units::Duration;
 use proptest::prelude::*;
@@ -84,7 +84,7 @@ proptest! {
     #[test]
     fn pieces_are_the_flow_whatever_the_packets_are(packets in packets(), pacing: bool) {
         let hosts = Hosts { pacing, ..HOSTS };
-        for flow in flows(&packets, &Default::default(), hosts, &SocketTable::default(), usize::MAX, at(300_000)) {
+        for flow in flows(&packets, &ProgramFacts::default(), hosts, usize::MAX, at(300_000)) {
             assert_is_whole(&flow.pieces, flow.from, flow.to);
         }
     }
@@ -92,6 +92,19 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn pieces_are_the_flow_whatever_its_http2_frames_are(
+        packets in packets(), writes in prop::array::uniform2(writes()),
+    ) {
+        let ends = writes.map(|writes| http(writes).remove(0));
+        let opening = packets.first().map_or(0, |it| it.headers.sequence);
+        let http2 = vec![Http2Connection { client_port: PORT, server_port: 80, opening, ends }];
+        let facts = ProgramFacts { http2, ..ProgramFacts::default() };
+        for flow in flows(&packets, &facts, HOSTS, usize::MAX, at(300_000)) {
+            assert_is_whole(&flow.pieces, flow.from, flow.to);
+        }
+    }
 
     #[test]
     fn pieces_are_the_leg_whatever_http_wrote(
@@ -102,8 +115,8 @@ proptest! {
         let (written, received) = (at(written), at(written + took));
         let position = Some(Position::Stream { stream, start: None, end: None });
         let transit = MessageTransit { side, client_port: PORT, written, received, bytes: 100, position, alone: false, timed: false };
-        let (quic, http) = (<[QuicLog; 2]>::default(), writes.map(http));
-        let attribution = Attribution::new(&packets, &quic, &http, HOSTS).with_exchanges(&packets, &quic, HOSTS, &SocketTable::default(), Duration::from_micros(5));
+        let (quic, http, facts) = (<[QuicLog; 2]>::default(), writes.map(http), ProgramFacts::default());
+        let attribution = Attribution::new(&packets, &quic, &http, HOSTS).with_exchanges(&packets, &facts, HOSTS, Duration::from_micros(5));
         assert_is_whole(&attribution.transit(transit), written, received);
         assert_is_whole(&attribution.exchange(None, written, received), written, received);
         prop_assert!(attribution.request_arrival(PORT, stream, received).is_none_or(|at| at <= received));

@@ -457,13 +457,10 @@ fn a_window_of_http2_holds_back_what_does_not_fit_it() {
     wire.data(10_000, 0, 1000, true);
     wire.add(Side::Reverse, 11_000, true, reverse(15, 13, 1000));
     wire.data(12_000, 1000, 500, true);
-    let parts = |more, stream| {
+    let parts = |stream, update| {
         let first = (10_000, 0, 1000, 1, HttpFrame::Data(1000));
         let client = http([first, (12_000, 1000, 1500, 1, HttpFrame::Data(500))]);
-        let server = http([
-            (3000, 0, 15, 0, HttpFrame::InitialWindow(1000)),
-            (11_000, 15, 28, stream, HttpFrame::WindowUpdate(more)),
-        ]);
+        let server = http([(3000, 0, 15, 0, HttpFrame::InitialWindow(1000)), (11_000, 15, 28, stream, update)]);
         let position = Some(Position::Stream { stream: 1, start: None, end: None });
         let transit = MessageTransit { position, alone: false, ..transit(10_000, 13_000, 1500) };
         let pieces =
@@ -472,7 +469,8 @@ fn a_window_of_http2_holds_back_what_does_not_fit_it() {
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()
     };
     let waited = |part| vec![(part, 1000), (part, 1000), (DelayCause::PropagationForward, 1000)];
-    assert_eq!(parts(500, 1), waited(DelayCause::StreamWindow));
+    assert_eq!(parts(1, HttpFrame::WindowUpdate(500)), waited(DelayCause::StreamWindow));
+    assert_eq!(parts(0, HttpFrame::InitialWindow(1500)), waited(DelayCause::StreamWindow));
     // Another stream's window is not the cause.
-    assert_eq!(parts(500, 3), waited(DelayCause::Nagle));
+    assert_eq!(parts(3, HttpFrame::WindowUpdate(500)), waited(DelayCause::Nagle));
 }
