@@ -14,7 +14,7 @@ use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, Event, Flow, FlowReport};
 use crosswind_attribution::{Hosts, ProgramFacts};
-use crosswind_host::{Clock, Dscp, EmulatorReport, KeyLogs, Sampler, Testbed, TestbedReport, Threads, realtime};
+use crosswind_host::{Dscp, EmulatorReport, KeyLogs, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
     Cpus, ExchangeDelay, FlowCounter, FlowInterval, HearSent, HostStarvation, Observed, Recorder, SinkReport, Wanted,
 };
