@@ -24,6 +24,8 @@ enum {
 	FRUITLESS_CALLS = 32,
 	/* Programs read clocks often, and ask what the kernel knows: so many times without doing anything are no loop yet. */
 	QUESTIONS = 10000,
+	/* Some read a clock far more often, and wait for nothing: from then on so many readings cost as much as one call. */
+	READINGS_A_CALL = 1000,
 	/* A program that starts opens and reads many files: so many calls of any kind without ever waiting are no loop yet. */
 	CALLS = 100000,
 
@@ -132,7 +134,7 @@ static struct account *account_of(struct task_struct *task)
 
 /*
  * Most readings of the clock are no calls: the vDSO counts them down from what is left of a process's questions, and then
- * makes a call of each.
+ * makes a call.
  */
 static pid_t reader;
 static unsigned int readings_allowed;
@@ -142,7 +144,7 @@ static void allow_readings(pid_t process, const struct account *account)
 	unsigned int asked = holds(account, process) ? account->questions : 0;
 
 	reader = process;
-	readings_allowed = asked < QUESTIONS ? QUESTIONS - asked : 0;
+	readings_allowed = asked < QUESTIONS ? QUESTIONS - asked : READINGS_A_CALL;
 	um_vdso_allow_readings(readings_allowed);
 }
 
