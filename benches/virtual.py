@@ -62,21 +62,33 @@ class FailedCellError(Exception):
     """A cell that did not finish, and why."""
 
 
-def in_guest(template: Template, workload: Json, path: Json, host: Json, flows: list[Json] | None = None) -> Ran:
-    """Runs one cell in virtual time. Raises: FailedCellError."""
+def in_guest(
+    template: Template,
+    workload: Json,
+    path: Json,
+    host: Json,
+    flows: list[Json] | None = None,
+    *,
+    output: Json | None = None,
+    writable: Path | None = None,
+) -> Ran:
+    """Runs one cell in virtual time. Args: writable: for its output. Raises: FailedCellError."""
     cell: Json = {
         "schema": "crosswind.cell/1",
         "workload": workload,
         "path": path,
         "host": {**host, "clock": "virtual"},
     }
+    if output is not None:
+        cell["output"] = output
     cell |= {"flows": flows or [], "deadline_ns": 7200 * 1000 * MILLISECOND, "heartbeat_ns": HEARTBEAT_NS}
     started = time.perf_counter()
-    request = GuestRequest(seed=1, input=json.dumps(cell), environment={"PATH": os.environ.get("PATH", os.defpath)})
+    environment = {"PATH": os.environ.get("PATH", os.defpath)}
+    request = GuestRequest(seed=1, input=json.dumps(cell), writable=writable, environment=environment)
     guest = template.start(request, cpu=CPU)
     memory = Memory(guest.pid)
-    with guest.output as output, guest.errors:
-        lines = [json.loads(line) for line in output if line.startswith(b"{")]
+    with guest.output as events, guest.errors:
+        lines = [json.loads(line) for line in events if line.startswith(b"{")]
     wall = time.perf_counter() - started
     finished = next((line for line in lines if line["event"] == "finished"), None)
     if finished is None:
@@ -206,18 +218,24 @@ CALLS = """
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
 int main(int count, char **arguments)
 {
+    struct timespec now;
     for (long left = atol(arguments[2]); left; left--)
-        if (*arguments[1] == 'c') syscall(SYS_getppid); else __rdtsc();
+        switch (*arguments[1]) {
+        case 'c': syscall(SYS_getppid); break;
+        case 't': clock_gettime(CLOCK_MONOTONIC, &now); break;
+        default: __rdtsc();
+        }
 }
 """
 
 
 def calls(directory: Path) -> None:
-    """What a program's system call and its reading of the processor's counter take of the machine's time."""
+    """What a program's system calls and readings of the processor's counter and the clock take."""
     program = str(directory / "calls")
     subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=CALLS, text=True, check=True)
     guests = template()
@@ -229,14 +247,46 @@ def calls(directory: Path) -> None:
             output.read()
         return time.perf_counter() - started
 
-    each = [[(wall_s(kind, 21_000) - wall_s(kind, 1_000)) / 20_000 for _ in range(ROUNDS)] for kind in ("call", "read")]
+    def each_s(kind: str, count: int) -> list[float]:
+        return [(wall_s(kind, count + 1_000) - wall_s(kind, 1_000)) / count for _ in range(ROUNDS)]
+
+    call, read = each_s("call", 20_000), each_s("read", 20_000)
+    # The clock is read in the page that all processes share.
+    now = each_s("time", 2_000_000)
     guests.close()
     show(
         "a program's reading of the processor's counter (rdtsc)",
-        spread(each[1], 1e-6, "us"),
-        f"{spread(each[0], 1e-6, 'us')} for a system call that does nothing",
-        f"{median(each[1]) / median(each[0]):.1f} times as long",
+        spread(read, 1e-6, "us"),
+        f"{spread(call, 1e-6, 'us')} for a system call that does nothing",
+        f"{median(read) / median(call):.1f} times as long",
         "at most 2 times as long",
+    )
+    show(
+        "a program's reading of the clock, in the page that all processes share",
+        spread(now, 1e-6, "us"),
+        f"{spread(call, 1e-6, 'us')} for a system call that does nothing",
+        f"{median(now) / median(call):.3f} times as long",
+        "at most 0.1 times as long",
+    )
+
+
+def breakdown(directory: Path) -> None:
+    """100 MB over tcp with the breakdown of their time and without, in turns."""
+    guests = template()
+    workload = download("tcp", size_bytes=100_000_000)
+    runs: dict[bool, list[float]] = {False: [], True: []}
+    for asked in (False, True) * ROUNDS:
+        place = directory / f"cell{len(runs[asked])}"
+        place.mkdir(exist_ok=True)
+        output: Json | None = {"directory": str(place), "spent": True} if asked else None
+        runs[asked].append(in_guest(guests, workload, LONG, KERNEL, output=output, writable=place).wall_s)
+    guests.close()
+    show(
+        "100 MB over tcp, 25 ms, 100 Mbit/s, 0.1 % loss, with the breakdown of their time",
+        spread(runs[True], 1, "s"),
+        f"{spread(runs[False], 1, 's')} without",
+        f"{median(runs[True]) / median(runs[False]):.2f} times as long",
+        "none",
     )
 
 
@@ -368,11 +418,12 @@ def transfer_time(directory: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
-        sys.argv += ["packets", "echoes", "calls", "quick", "minute", "scale"]
+        sys.argv += ["packets", "echoes", "calls", "breakdown", "quick", "minute", "scale"]
     main({
         "packets": packets,
         "echoes": echoes,
         "calls": calls,
+        "breakdown": breakdown,
         "quick": quick,
         "minute": minute,
         "scale": scale,
