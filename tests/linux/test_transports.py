@@ -241,7 +241,7 @@ def test_a_profile_knows_masking(lab: Lab, transport: str, masks: bool) -> None:
     cell: Object = {
         "schema": "crosswind.cell/1", "path": {"backend": "direct"},
         "workload": {
-            "kind": "echo", "transport": transport, "direction": "upload", "size_bytes": 10_000_000, "messages": 40,
+            "kind": "echo", "transport": transport, "direction": "upload", "size_bytes": 10_000_000, "messages": 120,
         },
         "output": {"directory": str(directory), "profile": True},
     }  # fmt: skip

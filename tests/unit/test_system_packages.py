@@ -42,7 +42,7 @@ class Machine:
 def machine(tmp_path: Path) -> Machine:
     made = Machine(tmp_path)
     for name in (
-        "cc", "dig", "chromium", "curl", "go", "h2load", "ip", "iperf3", "make", "mosquitto", "mount", "nginx", "ping",
+        "cc", "dig", "chromium", "curl", "go", "h2load", "ip", "iperf3", "make", "mosquitto", "mount", "nghttpd", "nginx", "ping",
         "prometheus", "setpriv", "tshark",
     ):  # fmt: skip
         made.put(name)
