@@ -57,6 +57,7 @@ pub type Saved = [f64; Change::ALL.len()];
 /// Bytes sent without a pause of the program. Times in seconds.
 struct Burst {
     first: Instant,
+    done: Instant,
     start: u64,
     end: u64,
     /// From the first segment to the last byte's arrival, without propagation.
@@ -81,6 +82,8 @@ pub struct Savings(Vec<Saving>);
 
 struct Saving {
     first: Instant,
+    /// When the receiver had all of it.
+    done: Instant,
     saved: Saved,
     /// How far the model is from the packets.
     error: f64,
@@ -108,15 +111,18 @@ impl Savings {
                 let scale = if change == Change::NoLoss { 1.0 } else { burst.took / usual.max(f64::MIN_POSITIVE) };
                 (burst.took - changed * scale).max(0.0)
             });
-            Saving { first: burst.first, saved, error: (usual - burst.took).abs() }
+            Saving { first: burst.first, done: burst.done, saved, error: (usual - burst.took).abs() }
         };
         Some(Self(bursts([sender, other], round_trip, is_timer).into_iter().map(saving).collect()))
     }
 
-    /// The savings of the bursts that began in `[from, to)`; none where the model is far from the packets.
+    /// The savings of the bursts in `[from, to]`; none where one goes beyond, or where the model is far from the packets.
     pub fn between(&self, from: Instant, to: Instant) -> Option<Saved> {
-        let [first, after] = [from, to].map(|at| self.0.partition_point(|it| it.first < at));
-        let own = self.0.get(first..after).unwrap_or_default();
+        let first = self.0.partition_point(|it| it.done <= from);
+        let own = self.0.get(first..self.0.partition_point(|it| it.first < to)).unwrap_or_default();
+        if own.first().is_some_and(|it| it.first < from) || own.last().is_some_and(|it| it.done > to) {
+            return None;
+        }
         let error: f64 = own.iter().map(|it| it.error).sum();
         let mut all = Saved::default();
         for saving in own {
@@ -150,7 +156,7 @@ fn bursts([sender, other]: [&Sender<'_>; 2], round_trip: f64, is_timer: impl Fn(
             None => other.last_arrival(at).is_some_and(|it| it.0 >= heard),
         };
         if all.is_empty() || acknowledged >= sent.start && is_written() {
-            all.push(Burst { first: at, start: sent.start, end: sent.end, took: 0.0, lost: Vec::new() });
+            all.push(Burst { first: at, done: at, start: sent.start, end: sent.end, took: 0.0, lost: Vec::new() });
         }
         let Some(burst) = all.last_mut() else { continue };
         burst.end = sent.end;
@@ -168,8 +174,8 @@ fn bursts([sender, other]: [&Sender<'_>; 2], round_trip: f64, is_timer: impl Fn(
         }
     }
     for burst in &mut all {
-        let done = sender.bytes.completion_of(burst.end).map_or(burst.first, |it| it.at);
-        burst.took = (seconds(done.saturating_since(burst.first)) - round_trip / 2.0).max(0.0);
+        burst.done = sender.bytes.completion_of(burst.end).map_or(burst.first, |it| it.at);
+        burst.took = (seconds(burst.done.saturating_since(burst.first)) - round_trip / 2.0).max(0.0);
     }
     all
 }
@@ -398,7 +404,14 @@ mod tests {
     }
 
     fn burst(bytes: u64) -> Burst {
-        Burst { first: Instant::from_nanos(0), start: 0, end: bytes, took: 0.0, lost: vec![] }
+        Burst {
+            first: Instant::from_nanos(0),
+            done: Instant::from_nanos(0),
+            start: 0,
+            end: bytes,
+            took: 0.0,
+            lost: vec![],
+        }
     }
 
     fn milliseconds(seconds: f64) -> u64 {
