@@ -124,8 +124,9 @@ def test_what_ended_before_a_stop_reached_it_is_kept(
 ) -> None:
     monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 3600.0)
     body = GATED + (
-        "signal.signal(2, lambda *_: (finish(), os._exit(0)) if key == 'c001-r00' else sys.exit(130)); begin()\n"
-        "while True: signal.pause()"
+        # A handler that prints may interrupt the printing of an event.
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [2]); begin(); signal.sigwait([2])\n"
+        "finish() if key == 'c001-r00' else sys.exit(130)"
     )
     log = Crowd(tmp_path, together=3)
     scheduler = session(tmp_path / "run", fake_cell(body), log, jobs=3)
