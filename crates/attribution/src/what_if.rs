@@ -109,7 +109,7 @@ impl Savings {
                 let changed = model.run(&burst, Some(change), &mut changed[change as usize]);
                 // Without losses the model is nearest to packets.
                 let scale = if change == Change::NoLoss { 1.0 } else { burst.took / usual.max(f64::MIN_POSITIVE) };
-                (burst.took - changed * scale).max(0.0)
+                if changed < usual { (burst.took - changed * scale).max(0.0) } else { 0.0 }
             });
             Saving { first: burst.first, done: burst.done, saved, error: (usual - burst.took).abs() }
         };
