@@ -7,8 +7,7 @@ use crate::links::Links;
 use crate::quic::{FrameIndex, connections_of_programs};
 use crate::quic_walk::QuicConversation;
 use crate::socket_counts::SocketTable;
-use crate::tcp::by_opening;
-use crate::tcp_walk::TcpConversation;
+use crate::tcp::{Connection, by_opening};
 use crate::udp::Datagrams;
 use crate::walk::{Walked, of_sealed, span};
 use crate::what_if::Changed;
@@ -19,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A conversation between two programs.
 pub enum Conversation<'a> {
-    Tcp(Box<TcpConversation<'a>>),
+    Tcp(Box<Connection<'a>>),
     Quic(Box<QuicConversation<'a>>),
     Udp(Datagrams<'a>),
     /// QUIC without keys.
@@ -58,7 +57,11 @@ pub fn each_conversation<'a>(
                 let opening = packets.first().map_or(0, |it| it.headers.sequence);
                 let http2 = http2.get(&(ports.1, ports.2, opening)).copied();
                 let counts = facts.sockets.ends((ports.1, ports.2), begun[number], begun.get(number + 1).copied());
-                each(ports, Conversation::Tcp(Box::new(TcpConversation::new(packets, hosts, http2, counts))));
+                let mut connection = Connection::new(packets, hosts).with_counts(counts);
+                if let Some(http2) = http2 {
+                    connection.add_http(http2.ends.each_ref().map(Some));
+                }
+                each(ports, Conversation::Tcp(Box::new(connection)));
                 continue;
             }
             let connections = connections_of_programs(&packets, &known, hosts);

@@ -9,7 +9,7 @@ use crosswind_path::Side;
 use crosswind_units::Duration;
 
 impl<'a> Connection<'a> {
-    /// The window that held a program's segment: its update came right before, or ended most of the time since the last
+    /// The window before a program's segment: its update came right before, or ended most of the time since the last
     /// segment.
     pub fn held_by_http2(&self, side: Side, send: usize) -> Option<(DelayCause, Opened)> {
         let (http, sender) = (self.http[side as usize].as_ref()?, self.sender(side));

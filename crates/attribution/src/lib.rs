@@ -122,7 +122,7 @@ impl<'a> Attribution<'a> {
         let mut protocol = UDP;
         if let Some(connection) = self.connection(transit.client_port, transit.received) {
             protocol = TCP;
-            connection.walk(transit, &self.links, &mut path);
+            connection.transit(transit, &self.links, &mut path);
         } else if let Some(all) = self.quic.get(&transit.client_port) {
             if let Some(connection) = all[..all.partition_point(|it| it.began <= transit.received)].last() {
                 // A third-party end is explained by the wire.
@@ -202,5 +202,5 @@ fn add_http<'a>(tcp: &mut HashMap<u16, Vec<Connection<'a>>>, http: &'a [Vec<Http
 }
 
 fn connections(packets: Vec<&PacketRecord>, hosts: Hosts) -> Vec<Connection<'_>> {
-    by_opening(packets).iter().map(|packets| Connection::new(packets, hosts)).collect()
+    by_opening(packets).into_iter().map(|packets| Connection::new(packets, hosts)).collect()
 }

@@ -16,6 +16,8 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 pub struct Connection<'a> {
+    /// In the order of entering.
+    pub packets: Vec<&'a PacketRecord>,
     pub began: Instant,
     pub handshake: Option<Handshake<'a>>,
     pub hosts: Hosts,
@@ -45,7 +47,7 @@ enum Written {
 
 impl<'a> Connection<'a> {
     /// From its packets in the order of entering.
-    pub fn new(packets: &[&'a PacketRecord], hosts: Hosts) -> Self {
+    pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
         let began = packets.first().map_or(Instant::from_nanos(0), |packet| packet.entered);
         let of_syn = |side: Side| {
             packets
@@ -54,10 +56,11 @@ impl<'a> Connection<'a> {
                 .map(|it| it.headers)
         };
         let [forward, reverse] =
-            Side::BOTH.map(|side| Sender::new(packets, side, of_syn(side), of_syn(side.opposite()), hosts));
+            Side::BOTH.map(|side| Sender::new(&packets, side, of_syn(side), of_syn(side.opposite()), hosts));
         Self {
             began,
-            handshake: Handshake::of(packets, hosts),
+            handshake: Handshake::of(&packets, hosts),
+            packets,
             hosts,
             forward,
             reverse,
@@ -114,7 +117,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Names a transit's time.
-    pub fn walk(&self, transit: MessageTransit, links: &Links<'a>, path: &mut CriticalPath) {
+    pub fn transit(&self, transit: MessageTransit, links: &Links<'a>, path: &mut CriticalPath) {
         Walk { connection: self, sender: self.sender(transit.side), transit, links }.message(path);
     }
 
@@ -147,7 +150,7 @@ impl<'a> Connection<'a> {
         all
     }
 
-    /// Goes back from a transmission of `byte` to its first one, and returns that.
+    /// Goes back from a transmission of `byte` to its first one, and returns it.
     pub fn recovery(&self, sender: &Sender<'a>, send: usize, byte: u64, path: &mut CriticalPath) -> usize {
         let Some(first) = sender.bytes.first_with(byte) else { return send };
         if first >= send {
@@ -378,7 +381,7 @@ impl Walk<'_, '_> {
             }
             None => sender.bytes.completion(transit.received),
         };
-        // A host that sends first waits for the end of the handshake alone.
+        // A host sending first waits for the end of the handshake alone.
         let is_own = |it: &Handshake<'_>| {
             it.confirmation().is_some_and(|it| it.0 >= transit.written) && it.opener == transit.side
         };

@@ -8,6 +8,7 @@ use crate::{DelayCause, Hosts};
 use crosswind_ledger::{Headers, Hold, PacketRecord, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, Trigger};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
+use std::collections::VecDeque;
 
 /// Linux's minimum for the variance term of a retransmission timeout; after a timeout it takes a connection to be idle.
 pub const SHORTEST_IDLE: Duration = Duration::from_millis(200);
@@ -35,6 +36,8 @@ pub struct Sender<'a> {
     pub before_idle: Vec<(u32, u64)>,
     /// Cuts in the congestion window.
     cuts: Cuts,
+    /// For each segment, a lower bound of the congestion window.
+    pub reach: Vec<u32>,
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
     /// The size of a full segment's packet, with headers. Options take from its data.
@@ -159,6 +162,7 @@ impl<'a> Sender<'a> {
         sender.shortest_round_trip = sender.find_shortest_round_trip(hosts.promptness);
         sender.before_idle = sender.follow_idle_times();
         sender.cuts = sender.follow_cuts();
+        sender.reach = sender.follow_reach(hosts.initial_window.unwrap_or(INITIAL_WINDOW));
         sender
     }
 
@@ -258,7 +262,7 @@ impl<'a> Sender<'a> {
         &self.acks[..self.acks.partition_point(|ack| ack.arrived <= at)]
     }
 
-    /// The same among segments sent before another one. Without path delay that one has arrived as well.
+    /// The same among segments sent before another one. Without path delay it has arrived as well.
     pub fn arrival_before(&self, send: usize, until: Instant) -> Option<(Instant, usize)> {
         let arrived = |send: u32| self.sends[send as usize].arrived();
         let position = self.arrivals.partition_point(|&it| arrived(it) <= Some(until));
@@ -309,7 +313,7 @@ impl<'a> Sender<'a> {
         SHORTEST_IDLE + self.shortest_round_trip.unwrap_or(Duration::ZERO)
     }
 
-    /// Whether more was in flight before the last idle time than during the wait that ended with `send`.
+    /// Whether more was in flight before the last idle time than during the wait ended by `send`.
     pub fn was_larger_before_idle(&self, send: usize, promptness: Duration) -> bool {
         let until = self.before_idle.partition_point(|it| it.0 as usize <= send);
         let (most, Some((before, _))) = (self.before_idle[..until].last(), self.wait(send, promptness)) else {
@@ -347,6 +351,38 @@ impl<'a> Sender<'a> {
             cuts.add(send, Flight { sent: sent.end.max(sent.after), acknowledged }, again);
         }
         cuts
+    }
+
+    /// The most in flight within the last retransmission timeout, without a loss since. Linux shrinks no window sooner.
+    fn follow_reach(&self, initial_window: u64) -> Vec<u32> {
+        let timeout = self.shortest_timeout();
+        // Bytes in flight, each more than those after it.
+        let mut most: VecDeque<(Instant, u64)> = VecDeque::new();
+        let (mut recovered, mut initial) = (0, initial_window * self.largest_segment);
+        let (mut acknowledged, mut acks) = (0, self.acks.iter().peekable());
+        let of = |segment: &Segment<'_>| {
+            let at = segment.packet.entered;
+            while let Some(ack) = acks.next_if(|ack| ack.arrived <= at) {
+                acknowledged = ack.acknowledged;
+            }
+            while most.front().is_some_and(|&(since, _)| at.saturating_since(since) > timeout) {
+                most.pop_front();
+            }
+            let recovering = acknowledged < recovered;
+            let reach = if recovering { 0 } else { most.front().map_or(0, |it| it.1).max(initial) };
+            if segment.start < segment.after {
+                (recovered, initial) = (segment.after, 0);
+                most.clear();
+            } else if !recovering {
+                let in_flight = segment.end.saturating_sub(acknowledged);
+                while most.back().is_some_and(|&(_, bytes)| bytes <= in_flight) {
+                    most.pop_back();
+                }
+                most.push_back((at, in_flight));
+            }
+            u32::try_from(reach).unwrap_or(u32::MAX)
+        };
+        self.sends.iter().map(of).collect()
     }
 
     /// A new segment's reason, if its sender's kernel gave one.
@@ -392,7 +428,7 @@ impl<'a> Sender<'a> {
         self.cuts.name(send, self.in_flight(&self.sends[send]))
     }
 
-    /// The wait that ended with `send`: the last segment with new bytes before it, and the first after it. Others may
+    /// The wait ended by `send`: the last segment with new bytes before it, and the first after it. Others may
     /// have gone out with `send`, at the same instant.
     pub fn wait(&self, send: usize, promptness: Duration) -> Option<(usize, usize)> {
         let at = self.sends[send].packet.entered;
@@ -402,15 +438,15 @@ impl<'a> Sender<'a> {
         Some((before, (before + 1..send).find(is_new).unwrap_or(send)))
     }
 
-    /// Bytes in flight during the wait that ended with `send`, and whether everything written was: the last segment
-    /// before tells by PSH, which a write into a full buffer sets.
+    /// Bytes in flight during the wait ended by `send`, and whether everything written was: the last segment
+    /// before tells by PSH, set by a write into a full buffer.
     pub fn flight(&self, send: usize, promptness: Duration) -> Option<(u64, bool)> {
         let before = &self.sends[self.wait(send, promptness)?.0];
         Some((self.in_flight(before), before.packet.headers.flags & TCP_PSH != 0))
     }
 
-    /// Whether everything written was in flight during the wait that ended with `send`: an acknowledgement released
-    /// nothing. One that arrived at most `late` before may still have.
+    /// Whether everything written was in flight during the wait ended by `send`: an acknowledgement released
+    /// nothing. One arrived at most `late` before may still have.
     pub fn ran_out(&self, send: usize, promptness: Duration, late: Duration) -> bool {
         let Some((before, first)) = self.wait(send, promptness) else { return false };
         let (before, at) = (&self.sends[before], self.sends[first].packet.entered);

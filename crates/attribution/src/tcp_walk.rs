@@ -6,19 +6,16 @@
 //! "A root cause analysis toolkit for TCP" (Computer Networks 52, 2008). They classify stretches of a flow, from one
 //! observation point; here both hosts and the path are known, so every wait is classified.
 
+use crate::DelayCause;
 use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::http::Opened;
 use crate::links::Links;
-use crate::socket_counts::SocketCounts;
 use crate::tcp::Connection;
-use crate::tcp_sender::{INITIAL_WINDOW, SHORTEST_IDLE, Segment, Sender, Told};
+use crate::tcp_sender::{SHORTEST_IDLE, Sender, Told};
 use crate::walk::{State, Step, Walk, Walked, Window, span};
-use crate::what_if::Saved;
-use crate::{DelayCause, Hosts};
-use crosswind_ledger::{Http2Connection, PacketRecord, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
+use crosswind_ledger::{PacketRecord, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// How many times as long as a host takes to answer acknowledgements have to be apart, for one not to come by chance when something
 /// else happens.
@@ -29,35 +26,11 @@ const LEAST_ROUND: u64 = 8 * 1024;
 /// A time within which hardly anything happens by chance.
 const SHORT: Duration = Duration::from_micros(10);
 
-/// A connection with the state for its walk.
-pub struct TcpConversation<'a> {
-    pub packets: Vec<&'a PacketRecord>,
-    connection: Connection<'a>,
-    /// By direction and segment: the congestion window's lower bound when it was sent.
-    reach: [Vec<u32>; 2],
-    hosts: Hosts,
-}
-
-impl<'a> TcpConversation<'a> {
-    /// From its packets, in the order of entering, its HTTP/2 frames, and the counts of the kernels of both ends, where known.
-    pub fn new(
-        packets: Vec<&'a PacketRecord>,
-        hosts: Hosts,
-        http2: Option<&'a Http2Connection>,
-        counts: [Option<SocketCounts>; 2],
-    ) -> Self {
-        let mut connection = Connection::new(&packets, hosts).with_counts(counts);
-        if let Some(http2) = http2 {
-            connection.add_http(http2.ends.each_ref().map(Some));
-        }
-        let reach = Side::BOTH.map(|side| reach(connection.sender(side), hosts));
-        Self { packets, connection, reach, hosts }
-    }
-
+impl<'a> Connection<'a> {
     /// Attributes the whole connection.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
-        let opener = self.connection.handshake.as_ref().map_or(Side::Forward, |it| it.opener);
+        let opener = self.handshake.as_ref().map_or(Side::Forward, |it| it.opener);
         let mut walked = self.start(CriticalPath::new(from, to, opener).merging(), links).whole();
         walked.windows.extend(Side::BOTH.into_iter().filter_map(|side| self.rounds(side)));
         walked
@@ -65,12 +38,12 @@ impl<'a> TcpConversation<'a> {
 
     /// Its time, bounded by the kernels' counts.
     pub fn bounded(&self, pieces: Vec<Interval>) -> Vec<Interval> {
-        Side::BOTH.into_iter().fold(pieces, |pieces, side| self.connection.sender(side).limits.bound(pieces))
+        Side::BOTH.into_iter().fold(pieces, |pieces, side| self.sender(side).limits.bound(pieces))
     }
 
     /// A program's own window or request size, unnamed by frames: it waited for the other's message after every so many bytes.
     fn rounds(&self, side: Side) -> Option<Window> {
-        let (sender, other) = (self.connection.sender(side), self.connection.sender(side.opposite()));
+        let (sender, other) = (self.sender(side), self.sender(side.opposite()));
         let (mut rounds, mut bytes) = (Vec::new(), 0);
         for (before, next) in (1..sender.sends.len()).map(|next| (&sender.sends[next - 1], next)) {
             let sent = &sender.sends[next];
@@ -84,7 +57,7 @@ impl<'a> TcpConversation<'a> {
             let waited = at.saturating_since(before) > promptness;
             let is_answer = waited && came.is_some_and(|came| at.saturating_since(came) <= promptness);
             let is_held = matches!(sender.told(next), Some(Told::Released(_)))
-                || is_answer && self.connection.held_by_http2(side, next).is_some();
+                || is_answer && self.held_by_http2(side, next).is_some();
             if is_answer && !is_held {
                 rounds.push(bytes);
                 bytes = 0;
@@ -100,7 +73,7 @@ impl<'a> TcpConversation<'a> {
 
     /// When the client's latest data at `at` came.
     pub fn last_answer(&self, at: Instant) -> Option<Instant> {
-        self.connection.sender(Side::Reverse).bytes.completion(at).map(|done| done.at)
+        self.sender(Side::Reverse).bytes.completion(at).map(|done| done.at)
     }
 
     /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
@@ -108,14 +81,9 @@ impl<'a> TcpConversation<'a> {
         self.start(CriticalPath::new(from, to, Side::Reverse), links).exchange(self.last_answer(answered))
     }
 
-    /// As [`Connection::saved`].
-    pub fn saved(&self, from: Instant, to: Instant) -> Option<Saved> {
-        self.connection.saved(from, to)
-    }
-
     const fn start<'w>(&'w self, path: CriticalPath, links: &'w Links<'a>) -> TcpWalk<'w, 'a> {
         let state = State::new(self.packets.as_slice(), links, self.hosts, path);
-        TcpWalk { state, connection: &self.connection, reach: &self.reach }
+        TcpWalk { state, connection: self }
     }
 }
 
@@ -126,7 +94,6 @@ const fn flags(packet: &PacketRecord, which: u8) -> u8 {
 struct TcpWalk<'w, 'a> {
     state: State<'w, 'a>,
     connection: &'w Connection<'a>,
-    reach: &'w [Vec<u32>; 2],
 }
 
 impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
@@ -163,7 +130,7 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
         Some(Step::Did(sent.side, DelayCause::DelayedAcknowledgement))
     }
 
-    /// Back from an arrival that advanced the receiver to its sending.
+    /// Back from a receiver's advance to its sending.
     fn arrived(&mut self, side: Side, at: Instant) -> Option<Step> {
         self.state.count_turn(side);
         self.state.path.turn(side);
@@ -219,7 +186,7 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
         let nothing_came = at_once || wrote.is_some() && arrived.max(told) <= wrote;
         if told_why.is_none()
             && !nothing_came
-            && let Some((ack, why)) = self.opened(sender, side, send, arrived)
+            && let Some((ack, why)) = self.opened(sender, send, arrived)
         {
             return self.window(side, send, ack, why);
         }
@@ -275,14 +242,8 @@ impl<'a> TcpWalk<'_, 'a> {
         Step::sent(side, first)
     }
 
-    /// The acknowledgement that released a segment, if one did, and the cause it ended.
-    fn opened(
-        &self,
-        sender: &Sender<'a>,
-        side: Side,
-        send: usize,
-        arrived: Option<Instant>,
-    ) -> Option<(usize, DelayCause)> {
+    /// The acknowledgement releasing a segment, if one did, and the cause it ended.
+    fn opened(&self, sender: &Sender<'a>, send: usize, arrived: Option<Instant>) -> Option<(usize, DelayCause)> {
         let segment = &sender.sends[send];
         let at = segment.packet.entered;
         let last = sender.acks_until(at).len().checked_sub(1)?;
@@ -300,7 +261,7 @@ impl<'a> TcpWalk<'_, 'a> {
             return (tells(last) && is_new && !is_answer).then_some((last, DelayCause::Unknown));
         }
         // The earliest possible sending time, given the known windows.
-        let reach = u64::from(self.reach[side as usize][send]);
+        let reach = u64::from(sender.reach[send]);
         let fits = sender.acks.partition_point(|it| it.acknowledged + reach < segment.end || it.edge < segment.end);
         let ack = fits.min(last);
         let (acknowledged, edge) = before(ack);
@@ -359,7 +320,7 @@ impl<'a> TcpWalk<'_, 'a> {
         self.released(side, send, cause, why)
     }
 
-    /// Back to the segment `cause`, whose answer ended the wait before `send`.
+    /// Back to the segment `cause`, with its answer at the end of the wait before `send`.
     fn released(&mut self, side: Side, send: usize, cause: usize, why: DelayCause) -> Option<Step> {
         let sender = self.connection.sender(side);
         let begun_with = self.state.follow(sender.sends[cause].packet, Some(why));
@@ -369,38 +330,4 @@ impl<'a> TcpWalk<'_, 'a> {
         }
         Some(Step::Sent { side, send: next, passing: next != cause || !self.connection.is_timer(sender, next) })
     }
-}
-
-/// For each segment, a lower bound of the congestion window: the most in flight within the last retransmission timeout,
-/// without a loss since. Linux shrinks no window sooner.
-fn reach(sender: &Sender<'_>, hosts: Hosts) -> Vec<u32> {
-    let timeout = sender.shortest_timeout();
-    let initial = hosts.initial_window.unwrap_or(INITIAL_WINDOW) * sender.largest_segment;
-    // Bytes in flight, each more than those after it.
-    let mut most: VecDeque<(Instant, u64)> = VecDeque::new();
-    let (mut recovered, mut initial, mut acks) = (0, initial, sender.acks.iter().peekable());
-    let mut acknowledged = 0;
-    let of = |segment: &Segment<'_>| {
-        let at = segment.packet.entered;
-        while let Some(ack) = acks.next_if(|ack| ack.arrived <= at) {
-            acknowledged = ack.acknowledged;
-        }
-        while most.front().is_some_and(|&(since, _)| at.saturating_since(since) > timeout) {
-            most.pop_front();
-        }
-        let recovering = acknowledged < recovered;
-        let reach = if recovering { 0 } else { most.front().map_or(0, |it| it.1).max(initial) };
-        if segment.start < segment.after {
-            (recovered, initial) = (segment.after, 0);
-            most.clear();
-        } else if !recovering {
-            let in_flight = segment.end.saturating_sub(acknowledged);
-            while most.back().is_some_and(|&(_, bytes)| bytes <= in_flight) {
-                most.pop_back();
-            }
-            most.push_back((at, in_flight));
-        }
-        u32::try_from(reach).unwrap_or(u32::MAX)
-    };
-    sender.sends.iter().map(of).collect()
 }
