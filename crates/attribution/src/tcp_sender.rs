@@ -413,12 +413,16 @@ impl<'a> Sender<'a> {
     /// Names the wait before the segment `send`, without a packet from the other host, to `since`.
     pub fn name_wait(&self, send: usize, part: DelayCause, since: Instant, path: &mut CriticalPath) {
         let sent = &self.sends[send];
-        let (packet, place) = (sent.packet, Place::sender(sent.packet.side));
+        let (mut packet, place) = (sent.packet, Place::sender(sent.packet.side));
         // The persist timer filled the small window.
         if part == DelayCause::ZeroWindow
             && let Some(lost) = self.lost_opening(sent.end + 1, since, packet.entered)
         {
             path.name(lost.entered, DelayCause::PersistTimer, place, Some(lost), 0);
+        }
+        // It probes for the one before.
+        if part == DelayCause::TailLossProbe {
+            packet = self.sends[send.saturating_sub(1)].packet;
         }
         path.name(since, part, place, Some(packet), 0);
     }

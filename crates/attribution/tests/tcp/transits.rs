@@ -61,6 +61,21 @@ fn a_probe_of_new_data_is_told_whoever_wrote_that_and_whatever_acknowledges_noth
 }
 
 #[test]
+fn a_probe_is_for_the_segment_before_it_recorded_or_not() {
+    for sending in [Some(by(Trigger::LossProbeTimer)), None] {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.data(5000, 0, 100, true);
+        wire.data(15_000, 100, 100, true);
+        wire.packets[3].sending = sending;
+        let own = transit(5000, 16_000, 200);
+        let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).transit(own);
+        let found: Vec<_> = pieces.iter().map(|it| (it.part, it.packet.map(|packet| packet.index))).collect();
+        assert_eq!(found, [(DelayCause::TailLossProbe, Some(1)), (DelayCause::PropagationForward, Some(2))]);
+    }
+}
+
+#[test]
 fn a_probe_of_new_data_may_follow_two_round_trips_of_the_handshake() {
     // Nothing is acknowledged yet, for the way is longer now. The handshake took 2 ms.
     let waited = |us: u64, pacing| {
