@@ -96,12 +96,7 @@ impl<'a> Http<'a> {
         self.by_stream.get(&stream).and_then(|all| all.first()).is_some_and(|&first| first as usize == write)
     }
 
-    /// The flow control limit on a write, if the other end updated its window right before.
-    pub fn held(&self, write: usize, promptness: Duration) -> Option<(DelayCause, Opened)> {
-        self.held_at(write, self.writes[write].at, promptness, |it| Some(it.at))
-    }
-
-    /// The same on a program's segment with the bytes `range`, sent at `at`, if the update came `within` a time before.
+    /// The flow control limit on a program's segment with the bytes `range`, as [`Self::held`].
     /// `sent`: when a byte was sent first.
     pub fn held_segment(
         &self,
@@ -113,10 +108,12 @@ impl<'a> Http<'a> {
         let first = self.writes.partition_point(|it| it.end <= range.start);
         let mut writes = first..self.writes.partition_point(|it| it.start < range.end);
         let written = |it: &HttpWrite| sent(it.end.saturating_sub(1));
-        writes.find_map(|write| self.held_at(write, at, within, written))
+        writes.find_map(|write| self.held(write, at, within, written))
     }
 
-    fn held_at(
+    /// The flow control limit on a write at `at`, if the other end updated its window `within` a time before. `written`:
+    /// when another write was.
+    pub fn held(
         &self,
         write: usize,
         at: Instant,

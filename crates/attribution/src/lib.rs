@@ -15,7 +15,6 @@ mod flow;
 mod flows;
 mod handshake;
 mod http;
-mod http2_windows;
 mod links;
 mod message_transit;
 mod quic;
@@ -24,6 +23,8 @@ mod quic_walk;
 mod round_trips;
 mod socket_counts;
 mod tcp;
+mod tcp_message;
+mod tcp_reason;
 mod tcp_sender;
 mod tcp_walk;
 mod udp;
@@ -118,12 +119,12 @@ impl<'a> Attribution<'a> {
 
     /// A transit's intervals in order of time, without gaps.
     pub fn transit(&self, transit: MessageTransit) -> Vec<Interval> {
-        let mut path = CriticalPath::new(transit.written, transit.received, transit.side);
-        let mut protocol = UDP;
         if let Some(connection) = self.connection(transit.client_port, transit.received) {
-            protocol = TCP;
-            connection.transit(transit, &self.links, &mut path);
-        } else if let Some(all) = self.quic.get(&transit.client_port) {
+            let pieces = connection.transit(transit, &self.links);
+            return self.links.without_busy_times(pieces, TCP, transit.client_port);
+        }
+        let mut path = CriticalPath::new(transit.written, transit.received, transit.side);
+        if let Some(all) = self.quic.get(&transit.client_port) {
             if let Some(connection) = all[..all.partition_point(|it| it.began <= transit.received)].last() {
                 // A third-party end is explained by the wire.
                 if let Some(exchanges) = self.exchanges.as_ref().filter(|_| !connection.knows(transit.side)) {
@@ -134,7 +135,7 @@ impl<'a> Attribution<'a> {
         } else if let Some(datagrams) = self.udp.get(&transit.client_port) {
             datagrams.transit(transit, &self.links, &mut path);
         }
-        self.links.without_busy_times(path.finish(), protocol, transit.client_port)
+        self.links.without_busy_times(path.finish(), UDP, transit.client_port)
     }
 
     /// When the server had all of a request: a QUIC or HTTP/2 stream, or an HTTP/1.1 exchange, by `before`.

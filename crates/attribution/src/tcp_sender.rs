@@ -277,8 +277,23 @@ impl<'a> Sender<'a> {
         lost.find(|it| it.1 >= edge).map(|it| it.0)
     }
 
+    /// The window update for `send`, lost before `answer`, if this one answers a probe.
+    pub fn lost_update(
+        &self,
+        send: usize,
+        answer: &PacketRecord,
+        since: Instant,
+        promptness: Duration,
+    ) -> Option<&'a PacketRecord> {
+        if !self.answers_window_probe(answer, promptness) {
+            return None;
+        }
+        let first = self.wait(send, promptness).map_or(send, |it| it.1);
+        self.lost_opening(self.sends[first].end, since, answer.entered)
+    }
+
     /// Whether the receiver sent a packet in answer to the persist timer's probe.
-    pub fn answers_window_probe(&self, answer: &PacketRecord, promptness: Duration) -> bool {
+    fn answers_window_probe(&self, answer: &PacketRecord, promptness: Duration) -> bool {
         let arrived = self.window_probes.partition_point(|&at| at <= answer.entered).checked_sub(1);
         arrived.is_some_and(|it| answer.entered.saturating_since(self.window_probes[it]) <= promptness)
     }

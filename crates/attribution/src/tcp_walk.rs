@@ -1,37 +1,33 @@
-//! A TCP connection between two programs, from its last packet back to its first.
+//! The walk back through a TCP connection: from the completion of one message, or from the last packet between two
+//! programs to the first.
 //!
-//! At a host, the last event before a transmission is taken as its cause: the opening of a window, if the segment did
-//! not fit until then; else data arrived for the program, or the program's previous write. The classes are those of
-//! Zhang et al., "On the characteristics and origins of Internet flow rates" (SIGCOMM 2002), and of Siekkinen et al.,
-//! "A root cause analysis toolkit for TCP" (Computer Networks 52, 2008). They classify stretches of a flow, from one
-//! observation point; here both hosts and the path are known, so every wait is classified.
+//! It goes from each segment to its reason. The classes are those of Zhang et al., "On the characteristics and origins
+//! of Internet flow rates" (SIGCOMM 2002), and of Siekkinen et al., "A root cause analysis toolkit for TCP" (Computer
+//! Networks 52, 2008). They classify stretches of a flow, from one observation point; here both hosts and the path are
+//! known, so every wait is classified.
 
 use crate::DelayCause;
 use crate::critical_path::{CriticalPath, Interval, Place};
-use crate::http::Opened;
 use crate::links::Links;
+use crate::message_transit::MessageTransit;
 use crate::tcp::Connection;
-use crate::tcp_sender::{SHORTEST_IDLE, Sender, Told};
+use crate::tcp_reason::{Reason, Release};
+use crate::tcp_sender::{SHORTEST_IDLE, Told};
 use crate::walk::{State, Step, Walk, Walked, Window, span};
-use crosswind_ledger::{PacketRecord, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
+use crosswind_ledger::{PacketRecord, TCP_FIN, TCP_RST, TCP_SYN, Trigger};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
-/// How many times as long as a host takes to answer acknowledgements have to be apart, for one not to come by chance when something
-/// else happens.
-const FEW: u64 = 10;
 /// Fewer rounds may be alike by chance; smaller ones may be single messages.
 const FEWEST_ROUNDS: usize = 4;
 const LEAST_ROUND: u64 = 8 * 1024;
-/// A time within which hardly anything happens by chance.
-const SHORT: Duration = Duration::from_micros(10);
 
 impl<'a> Connection<'a> {
     /// Attributes the whole connection.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
         let opener = self.handshake.as_ref().map_or(Side::Forward, |it| it.opener);
-        let mut walked = self.start(CriticalPath::new(from, to, opener).merging(), links).whole();
+        let mut walked = TcpWalk::new(self, links, CriticalPath::new(from, to, opener).merging(), None).whole();
         walked.windows.extend(Side::BOTH.into_iter().filter_map(|side| self.rounds(side)));
         walked
     }
@@ -78,12 +74,8 @@ impl<'a> Connection<'a> {
 
     /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
-        self.start(CriticalPath::new(from, to, Side::Reverse), links).exchange(self.last_answer(answered))
-    }
-
-    const fn start<'w>(&'w self, path: CriticalPath, links: &'w Links<'a>) -> TcpWalk<'w, 'a> {
-        let state = State::new(self.packets.as_slice(), links, self.hosts, path);
-        TcpWalk { state, connection: self }
+        let path = CriticalPath::new(from, to, Side::Reverse);
+        TcpWalk::new(self, links, path, None).exchange(self.last_answer(answered))
     }
 }
 
@@ -91,9 +83,12 @@ const fn flags(packet: &PacketRecord, which: u8) -> u8 {
     packet.headers.flags & which
 }
 
-struct TcpWalk<'w, 'a> {
-    state: State<'w, 'a>,
-    connection: &'w Connection<'a>,
+/// The walk back through a connection, from where one message or all of it ends.
+pub struct TcpWalk<'w, 'a> {
+    pub state: State<'w, 'a>,
+    pub connection: &'w Connection<'a>,
+    /// The only one followed. All its bytes were written when the path begins.
+    message: Option<MessageTransit>,
 }
 
 impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
@@ -134,80 +129,38 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
     fn arrived(&mut self, side: Side, at: Instant) -> Option<Step> {
         self.state.count_turn(side);
         self.state.path.turn(side);
-        let sender = self.connection.sender(side);
-        let done = sender.bytes.completion(at)?;
-        let begun_with = self.state.follow(sender.sends[done.send].packet, None);
-        let Some(send) = sender.send_of(begun_with) else { return Some(Step::Did(side, DelayCause::sender(side))) };
-        if send == done.send {
-            let first = self.connection.recovery(sender, send, done.missing, &mut self.state.path);
-            return Some(Step::sent(side, first));
-        }
-        Some(Step::Sent { side, send, passing: true })
+        let done = self.connection.sender(side).bytes.completion(at)?;
+        Some(self.came(side, done.send, done.missing))
     }
 
     /// Why a segment was sent when it was.
     fn sent(&mut self, side: Side, send: usize, passing: bool) -> Option<Step> {
         let sender = self.connection.sender(side);
         let segment = &sender.sends[send];
-        let at = segment.packet.entered;
-        self.state.at_sender(at, DelayCause::sender(side), side, None);
-        let is_again = sender.bytes.first_with(segment.start).is_some_and(|first| first < send);
-        if is_again && (!passing || self.connection.is_timer(sender, send)) {
-            return Some(self.again(side, send));
-        }
-        if !sender.begun && !is_again && segment.start < segment.after {
-            // It was sent first before anything is known.
-            return None;
-        }
-        let latest = self.connection.sender(side.opposite()).bytes.completion(at).map(|it| it.at);
-        let arrived = self.state.links.wakers.arrival(segment.packet).or(latest);
-        let before = send.checked_sub(1).map(|it| (it, &sender.sends[it]));
-        let wrote = before.map(|(_, it)| it.packet.entered);
-        let seen = sender.acks_until(at).len();
-        let told = seen.checked_sub(1).map(|it| sender.acks[it].arrived);
-        let told_why = (!is_again).then(|| sender.told(send)).flatten();
-        match (&told_why, seen.checked_sub(1)) {
-            (Some(Told::Released(_)), Some(ack)) => {
-                let why = self.connection.limit(sender, send, ack);
-                return self.window(side, send, ack, why);
+        self.state.at_sender(segment.packet.entered, DelayCause::sender(side), side, None);
+        let arrived = self.state.links.wakers.arrival(segment.packet);
+        let arrived = arrived.or_else(|| self.last_delivery(side.opposite(), segment.packet.entered));
+        match self.connection.reason(side, send, passing, self.message.as_ref(), arrived)? {
+            Reason::Released(why, release) => self.released(side, send, why, &release),
+            Reason::Again => {
+                let first = self.connection.recovery(sender, send, segment.start, &mut self.state.path);
+                Some(Step::sent(side, first))
             }
-            (&Some(Told::Waited(part, since)), _) => {
-                sender.name_wait(send, part, since, &mut self.state.path);
-                if let Some((send, _)) = before {
-                    return Some(Step::Sent { side, send, passing: true });
+            Reason::Waited(why, since) => {
+                sender.name_wait(send, why, since, &mut self.state.path);
+                self.before(side, send)
+            }
+            Reason::Answered(arrived) => {
+                self.at_host(arrived, segment.packet);
+                if self.message.is_some() {
+                    // The exchange before had come, over HTTP/1.1.
+                    let beginning = self.state.path.beginning();
+                    self.state.at_sender(beginning, DelayCause::HeadOfLine, side, Some(segment.packet));
                 }
+                Some(Step::Arrived(side.opposite(), arrived))
             }
-            _ => {}
+            Reason::Written => self.before(side, send),
         }
-        if let Some((why, opened)) = self.connection.held_by_http2(side, send).filter(|_| !is_again) {
-            return self.flow_control(side, send, why, &opened);
-        }
-        let at_once = wrote.is_some_and(|it| at.saturating_since(it) <= self.state.hosts.promptness.min(SHORT));
-        let nothing_came = at_once || wrote.is_some() && arrived.max(told) <= wrote;
-        if told_why.is_none()
-            && !nothing_came
-            && let Some((ack, why)) = self.opened(sender, send, arrived)
-        {
-            return self.window(side, send, ack, why);
-        }
-        if is_again {
-            return Some(self.again(side, send));
-        }
-        if let Some(arrived) = arrived.filter(|_| arrived > wrote && !at_once) {
-            self.state.at_host(arrived, segment.packet);
-            return Some(Step::Arrived(side.opposite(), arrived));
-        }
-        let Some((before, previous)) = before else { return self.open(side) };
-        let entered = previous.packet.entered;
-        let acknowledged = seen.checked_sub(1).map_or(0, |it| sender.acks[it].acknowledged);
-        let has_more = flags(previous.packet, TCP_PSH) == 0 && segment.start > acknowledged;
-        let paced = told_why.is_none() && sender.limits.paces() && has_more && !self.state.is_prompt(entered, at);
-        if paced {
-            self.state.at_sender(entered, DelayCause::Pacing, side, Some(segment.packet));
-        } else {
-            self.state.at_host(entered, segment.packet);
-        }
-        Some(Step::Sent { side, send: before, passing: true })
     }
 
     /// Back from the first event at the host of `side` to the connection's beginning.
@@ -230,104 +183,125 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
     }
 }
 
-impl<'a> TcpWalk<'_, 'a> {
+impl<'w, 'a> TcpWalk<'w, 'a> {
+    pub const fn new(
+        connection: &'w Connection<'a>,
+        links: &'w Links<'a>,
+        path: CriticalPath,
+        message: Option<MessageTransit>,
+    ) -> Self {
+        let state = State::new(connection.packets.as_slice(), links, connection.hosts, path);
+        Self { state, connection, message }
+    }
+
     fn is_answered(&self) -> bool {
         self.connection.handshake.as_ref().is_some_and(|it| it.answer().is_some())
     }
 
-    /// Back from a retransmission to the first transmission.
-    fn again(&mut self, side: Side, send: usize) -> Step {
+    /// Back from the arrival of `send`, with the byte awaited, to its sending.
+    pub fn came(&mut self, side: Side, send: usize, byte: u64) -> Step {
         let sender = self.connection.sender(side);
-        let first = self.connection.recovery(sender, send, sender.sends[send].start, &mut self.state.path);
-        Step::sent(side, first)
-    }
-
-    /// The acknowledgement releasing a segment, if one did, and the cause it ended.
-    fn opened(&self, sender: &Sender<'a>, send: usize, arrived: Option<Instant>) -> Option<(usize, DelayCause)> {
-        let segment = &sender.sends[send];
-        let at = segment.packet.entered;
-        let last = sender.acks_until(at).len().checked_sub(1)?;
-        let before = |ack: usize| {
-            ack.checked_sub(1).map_or((0, u64::MAX), |it| (sender.acks[it].acknowledged, sender.acks[it].edge))
-        };
-        let tells = |ack: usize| {
-            let it = &sender.acks[ack];
-            self.state.is_prompt(it.arrived, at) && (it.has_sack() || (it.acknowledged, it.edge) != before(ack))
-        };
-        let answers = arrived.is_some_and(|it| self.state.is_prompt(it, at));
-        if !sender.begun {
-            let is_answer = answers && sender.acks[last].acknowledged >= segment.start;
-            let is_new = segment.start >= segment.after;
-            return (tells(last) && is_new && !is_answer).then_some((last, DelayCause::Unknown));
-        }
-        // The earliest possible sending time, given the known windows.
-        let reach = u64::from(sender.reach[send]);
-        let fits = sender.acks.partition_point(|it| it.acknowledged + reach < segment.end || it.edge < segment.end);
-        let ack = fits.min(last);
-        let (acknowledged, edge) = before(ack);
-        let held = segment.start > acknowledged || edge < segment.end;
-        // A segment without PSH leaves something to be sent.
-        let until = sender.sends.partition_point(|it| it.packet.entered < sender.acks[ack].arrived);
-        let was_done = until.checked_sub(1).is_some_and(|it| flags(sender.sends[it].packet, TCP_PSH) != 0);
-        let is_answer = answers && edge >= segment.end && (was_done || sender.acks[ack].acknowledged >= segment.start);
-        if tells(ack) && held && !is_answer {
-            return Some((ack, self.connection.limit(sender, send, ack)));
-        }
-        // No window opened, but an acknowledgement may have ended another wait.
-        if !tells(last) || segment.start <= before(last).0 {
-            return None;
-        }
-        let why = self.connection.limit(sender, send, last);
-        let in_flight = sender.acks[last].acknowledged < segment.start;
-        let has_more = flags(sender.sends[send.checked_sub(1)?].packet, TCP_PSH) == 0;
-        if in_flight && has_more || why == DelayCause::Nagle && !answers {
-            return Some((last, why));
-        }
-        if sender.limits.knows_send_buffer(at) {
-            return (why == DelayCause::SendBuffer && !answers).then_some((last, why));
-        }
-        // Everything written was in flight, and more was written when an acknowledgement came: unless this happens
-        // often, there was no room for it before.
-        let apart = at.saturating_since(sender.acks[last.saturating_sub(1)].arrived).as_nanos();
-        let few = self.state.hosts.promptness < SHORT || apart > FEW * self.state.hosts.promptness.as_nanos();
-        (in_flight && few && !answers).then_some((last, DelayCause::SendBuffer))
-    }
-
-    /// Back through a window-opening acknowledgement to the segment it answers.
-    fn window(&mut self, side: Side, send: usize, ack: usize, why: DelayCause) -> Option<Step> {
-        let sender = self.connection.sender(side);
-        let before = ack.checked_sub(1).map(|it| &sender.acks[it]);
-        let acknowledged = before.map_or(0, |it| it.acknowledged);
-        let bytes = match (why, before) {
-            (DelayCause::ReceiveWindow | DelayCause::ZeroWindow, Some(before)) => {
-                before.edge.saturating_sub(acknowledged)
+        let begun_with = self.state.follow(sender.sends[send].packet, None);
+        match sender.send_of(begun_with) {
+            Some(sent) if sent == send => {
+                Step::sent(side, self.connection.recovery(sender, sent, byte, &mut self.state.path))
             }
-            _ => sender.sends[send].start.saturating_sub(acknowledged),
+            Some(sent) => Step::Sent { side, send: sent, passing: true },
+            None => Step::Did(side, DelayCause::sender(side)),
+        }
+    }
+
+    /// Names the sending host's time before `packet`. A message was handed over, whatever woke its program.
+    fn at_host(&mut self, from: Instant, packet: &PacketRecord) {
+        if self.message.is_some() {
+            self.state.at_sender(from, DelayCause::sender(packet.side), packet.side, Some(packet));
+        } else {
+            self.state.at_host(from, packet);
+        }
+    }
+
+    /// Back to the segment before; from the first one, to an arrival or the beginning.
+    fn before(&mut self, side: Side, send: usize) -> Option<Step> {
+        let sends = &self.connection.sender(side).sends;
+        let arrived = self.last_delivery(side.opposite(), self.state.path.at());
+        let (from, step) = match (send.checked_sub(1), arrived) {
+            (Some(before), _) => (sends[before].packet.entered, Step::Sent { side, send: before, passing: true }),
+            _ if self.message.is_some() => (self.state.path.beginning(), Step::Did(side, DelayCause::sender(side))),
+            (None, Some(arrived)) => (arrived, Step::Arrived(side.opposite(), arrived)),
+            (None, None) => return self.open(side),
+        };
+        self.at_host(from, sends[send].packet);
+        Some(step)
+    }
+
+    /// Back through a released segment's wait to the segment before it.
+    fn released(&mut self, side: Side, send: usize, why: DelayCause, release: &Release) -> Option<Step> {
+        let sender = self.connection.sender(side);
+        let bytes = match release {
+            Release::Window(opened) => opened.size,
+            Release::Ack(ack) => {
+                let before = ack.checked_sub(1).map(|it| &sender.acks[it]);
+                let acknowledged = before.map_or(0, |it| it.acknowledged);
+                let window = matches!(why, DelayCause::ReceiveWindow | DelayCause::ZeroWindow);
+                let edge = before.filter(|_| window).map_or(sender.sends[send].start, |it| it.edge);
+                edge.saturating_sub(acknowledged)
+            }
         };
         if why != DelayCause::Unknown {
             self.state.count_window(side, why, bytes);
         }
         self.state.path.turn(side);
-        let cause = self.connection.acknowledged(sender, send, ack, why, self.state.links, &mut self.state.path)?;
-        self.released(side, send, cause, why)
-    }
-
-    /// Back through an HTTP/2 window's update to the segment it answers.
-    fn flow_control(&mut self, side: Side, send: usize, why: DelayCause, opened: &Opened) -> Option<Step> {
-        self.state.count_window(side, why, opened.size);
-        self.state.path.turn(side);
-        let cause = self.connection.updated(side, send, opened, why, self.state.links, &mut self.state.path)?;
-        self.released(side, send, cause, why)
-    }
-
-    /// Back to the segment `cause`, with its answer at the end of the wait before `send`.
-    fn released(&mut self, side: Side, send: usize, cause: usize, why: DelayCause) -> Option<Step> {
-        let sender = self.connection.sender(side);
+        let Some(cause) = self.answered(side, send, why, release) else {
+            // The receiver said something before anything had arrived, once the connection was there.
+            let at = self.state.path.at();
+            if self.message.is_some() && !sender.arrivals.is_empty() && sender.last_arrival(at).is_none() {
+                self.state.path.name(self.state.path.beginning(), why, Place::receiver(side), None, 0);
+            }
+            return None;
+        };
         let begun_with = self.state.follow(sender.sends[cause].packet, Some(why));
         let Some(next) = sender.send_of(begun_with) else { return Some(Step::Did(side, DelayCause::sender(side))) };
-        if next >= send {
-            return None;
+        // Where a path takes no time, a cause might be its own. A retransmission in passing costs nothing by itself; a
+        // timer does.
+        let passing = next != cause || !self.connection.is_timer(sender, next);
+        (next < send).then_some(Step::Sent { side, send: next, passing })
+    }
+
+    /// Back through the end of a wait to the segment it answers.
+    fn answered(&mut self, side: Side, send: usize, why: DelayCause, release: &Release) -> Option<usize> {
+        let (sender, other) = (self.connection.sender(side), self.connection.sender(side.opposite()));
+        let (came, told) = match release {
+            Release::Ack(ack) => (sender.acks[*ack].arrived, sender.acks[*ack].packet),
+            Release::Window(opened) => (opened.at, other.sends[opened.send].packet),
+        };
+        self.state.at_sender(came, DelayCause::sender(side), side, None);
+        let mut packet = self.state.follow(told, Some(why));
+        if let Release::Window(opened) = release
+            && other.send_of(packet) == Some(opened.send)
+        {
+            let first = self.connection.recovery(other, opened.send, opened.missing, &mut self.state.path);
+            packet = other.sends[first].packet;
         }
-        Some(Step::Sent { side, send: next, passing: next != cause || !self.connection.is_timer(sender, next) })
+        let (at, answered) = sender.arrival_before(send, packet.entered)?;
+        let is_window = matches!(why, DelayCause::ReceiveWindow | DelayCause::ZeroWindow);
+        let promptness = self.state.hosts.promptness;
+        let lost = if is_window { sender.lost_update(send, told, at, promptness) } else { None };
+        if let Some(lost) = lost {
+            self.state.at_sender(lost.entered, DelayCause::PersistTimer, side, Some(lost));
+        }
+        let part = match why {
+            _ if self.state.is_prompt(at, packet.entered) => DelayCause::receiver(side),
+            _ if lost.is_some() => DelayCause::ZeroWindow,
+            // Its program had not read yet.
+            DelayCause::ReceiveWindow if packet.sending.is_some_and(|it| it.trigger == Trigger::Read) => {
+                DelayCause::ZeroWindow
+            }
+            DelayCause::ZeroWindow | DelayCause::StreamWindow | DelayCause::ConnectionWindow | DelayCause::Unknown => {
+                why
+            }
+            _ => DelayCause::DelayedAcknowledgement,
+        };
+        self.state.path.name(at, part, Place::receiver(side), Some(packet), 0);
+        (!self.state.path.is_done()).then_some(answered)
     }
 }
