@@ -42,8 +42,8 @@ class Machine:
 def machine(tmp_path: Path) -> Machine:
     made = Machine(tmp_path)
     for name in (
-        "cc", "dig", "chromium", "curl", "go", "h2load", "ip", "iperf3", "make", "mosquitto", "mount", "nghttpd", "nginx", "ping",
-        "prometheus", "setpriv", "tshark",
+        "cc", "dig", "chromium", "curl", "go", "h2load", "ip", "iperf3", "make", "mosquitto", "mount", "nghttpd",
+        "nginx", "ping", "prometheus", "setpriv", "tshark",
     ):  # fmt: skip
         made.put(name)
     return made
