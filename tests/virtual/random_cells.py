@@ -178,10 +178,8 @@ def counterfactual(cell: RandomCell) -> Counterfactual | None:
     expected = told / 2 if cause == "link" else told
     # Where another limit lies behind, a sentence says what the change would leave.
     named = {change.group: change.name for change in CHANGES}
-    left = changed_ns(ran).get(named.get(cause, ""), whole - expected)
-    is_said = changed_text(whole, told_ns(ran), changed_ns(ran)) != ""
-    if is_said:
-        expected = whole - left
+    if cause in named and changed_text(whole, told_ns(ran), changed_ns(ran)):
+        expected = whole - changed_ns(ran)[named[cause]]
     return Counterfactual(cell, cause, expected / whole, (whole - whole_ns(other.run())) / whole)
 
 

@@ -254,7 +254,7 @@ impl<'a> Connection<'a> {
             return (tells(last) && is_new && !is_answer).then_some((last, DelayCause::Unknown));
         }
         // The earliest possible sending time, given the known windows.
-        let reach = u64::from(sender.reach[send]);
+        let reach = sender.reach(send, self.hosts.initial_window);
         let fits = sender.acks.partition_point(|it| it.acknowledged + reach < segment.end || it.edge < segment.end);
         let ack = fits.min(last);
         let (acknowledged, edge) = before(ack);

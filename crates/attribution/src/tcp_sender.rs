@@ -8,6 +8,7 @@ use crate::{DelayCause, Hosts};
 use crosswind_ledger::{Headers, Hold, PacketRecord, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, Trigger};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 
 /// Linux's minimum for the variance term of a retransmission timeout; after a timeout it takes a connection to be idle.
@@ -36,8 +37,8 @@ pub struct Sender<'a> {
     pub before_idle: Vec<(u32, u64)>,
     /// Cuts in the congestion window.
     cuts: Cuts,
-    /// For each segment, a lower bound of the congestion window.
-    pub reach: Vec<u32>,
+    /// For each segment, a lower bound of the congestion window, once it is asked for.
+    reach: OnceCell<Vec<u32>>,
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
     /// The size of a full segment's packet, with headers. Options take from its data.
@@ -162,7 +163,6 @@ impl<'a> Sender<'a> {
         sender.shortest_round_trip = sender.find_shortest_round_trip(hosts.promptness);
         sender.before_idle = sender.follow_idle_times();
         sender.cuts = sender.follow_cuts();
-        sender.reach = sender.follow_reach(hosts.initial_window.unwrap_or(INITIAL_WINDOW));
         sender
     }
 
@@ -366,6 +366,12 @@ impl<'a> Sender<'a> {
             cuts.add(send, Flight { sent: sent.end.max(sent.after), acknowledged }, again);
         }
         cuts
+    }
+
+    /// A lower bound of the congestion window at a segment.
+    pub fn reach(&self, send: usize, initial_window: Option<u64>) -> u64 {
+        let all = self.reach.get_or_init(|| self.follow_reach(initial_window.unwrap_or(INITIAL_WINDOW)));
+        all[send].into()
     }
 
     /// The most in flight within the last retransmission timeout, without a loss since. Linux shrinks no window sooner.

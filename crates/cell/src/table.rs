@@ -1,7 +1,8 @@
 //! A cell's files: written under a `.part` name, renamed when whole. And tables of measurements.
 
 use crate::CellError;
-use crosswind_ledger::{Row, Table};
+use crosswind_ledger::Values::U64;
+use crosswind_ledger::{Column, Row, Table};
 use crosswind_units::{Duration, Instant};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,25 @@ impl UnfinishedFile {
     /// Everything is written: gives the file its name.
     pub fn complete(self) -> Result<(), CellError> {
         fs::rename(&self.path, &self.final_path).map_err(|e| CellError::disk(self.name, &e))
+    }
+}
+
+/// A row about a connection, or else about an exchange, which has a number.
+#[derive(Debug)]
+pub struct Numbered<T, const OF_CONNECTION: bool> {
+    number: u64,
+    pub value: T,
+}
+
+impl<T: 'static, const OF_CONNECTION: bool> Numbered<T, OF_CONNECTION> {
+    pub const NUMBER: Column<Self> = if OF_CONNECTION {
+        Column::required("connection", U64(|row| Some(row.number)), "Number of the connection.")
+    } else {
+        Column::required("exchange", U64(|row| Some(row.number)), "Number of the exchange.")
+    };
+
+    pub const fn new(number: u64, value: T) -> Self {
+        Self { number, value }
     }
 }
 

@@ -108,9 +108,9 @@ impl HttpRecorder {
         self
     }
 
-    /// For HTTP/2 between programs: keeps flow control's frames alone, without times.
-    pub fn of_program(client_port: u16, is_client: bool) -> Self {
-        Self { flow_control_only: true, ..Self::http2(client_port, is_client, usize::MAX) }
+    /// For HTTP/2 between programs: keeps flow control's frames alone, without times and ports.
+    pub fn of_program(is_client: bool) -> Self {
+        Self { flow_control_only: true, ..Self::http2(0, is_client, usize::MAX) }
     }
 
     /// A program's record at `place` on its socket had `data`.

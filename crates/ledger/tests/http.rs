@@ -67,7 +67,7 @@ fn records_tell_where_bytes_are_on_the_socket() {
 
 #[test]
 fn of_a_program_only_flow_control_is_kept() {
-    let mut recorder = HttpRecorder::of_program(40_000, true);
+    let mut recorder = HttpRecorder::of_program(true);
     recorder.write(at(0), &client()[..150]);
     recorder.write(at(0), &client()[150..]);
     let expected = [
@@ -78,7 +78,7 @@ fn of_a_program_only_flow_control_is_kept() {
     assert_eq!(recorder.kept(), 3);
     assert_eq!(recorder.finish().writes, expected);
     // In records at 1000 and 2000.
-    let mut recorder = HttpRecorder::of_program(40_000, true);
+    let mut recorder = HttpRecorder::of_program(true);
     recorder.read_record(1000..1172, &client()[..150]);
     recorder.read_record(2000..2278, &client()[150..]);
     let placed = |place: std::ops::Range<u64>, of: &HttpWrite| HttpWrite { start: place.start, end: place.end, ..*of };

@@ -166,7 +166,7 @@ impl Connection {
                 let first = std::mem::take(first);
                 self.state = match beginning {
                     Beginning::Http2 => {
-                        let end = |side: Side| HttpRecorder::of_program(0, side as usize == self.opener as usize);
+                        let end = |side: Side| HttpRecorder::of_program(side as usize == self.opener as usize);
                         State::Clear(Box::new(Side::BOTH.map(end)))
                     }
                     Beginning::Tls(random) => State::Sealed(random, [Pieces::default(), Pieces::default()]),
@@ -240,7 +240,7 @@ impl Pieces {
 
     /// The frames in one end's records; `None` if its client does not begin with HTTP/2's preface.
     fn open(&self, secrets: [&[u8]; 2], is_client: bool) -> Option<HttpRecorder> {
-        let mut frames = HttpRecorder::of_program(0, is_client);
+        let mut frames = HttpRecorder::of_program(is_client);
         let mut preface = if is_client { &HTTP2_PREFACE[..] } else { &[] };
         let mut is_http2 = true;
         let mut records = Records::new(secrets);

@@ -45,6 +45,6 @@ NOT_KEPT = "the run was started with --no-parts: run it again without"
 """The same where nobody wanted to know."""
 
 
-def changed_of(rows: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The ns by change in the only row of a table of limits; empty without one."""
-    return {change.name: row[f"{change.name}_ns"] for row in rows for change in CHANGES}
+def changed_of(rows: Iterable[Mapping[str, int]], number: str) -> dict[int, dict[str, int]]:
+    """The ns by change in a table of limits, by the numbers in a column."""
+    return {row[number]: {change.name: row[f"{change.name}_ns"] for change in CHANGES} for row in rows}

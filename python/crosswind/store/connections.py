@@ -34,7 +34,7 @@ def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]
     table = source.table(result, CONNECTION_PARTS)
     for row in table.sort("time_ns", descending=True).iter_rows(named=True):
         parts.setdefault(row.pop("connection"), []).append(PartOfConnection(**row))
-    limits = source.table(result, CONNECTION_LIMITS)
+    limits = changed_of(source.table(result, CONNECTION_LIMITS).iter_rows(named=True), "connection")
     planned = result.planned
     which: dict[str, Any] = {
         "key": result.key,
@@ -48,7 +48,7 @@ def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]
         known: dict[str, Any] = {
             "parts": parts.get(number, []),
             "is_cut_off": result.is_cut_off and row["ending"] == "open",
-            "changed": changed_of(limits.filter(connection=number).iter_rows(named=True)),
+            "changed": limits.get(number, {}),
             "is_inferred": result.finished is not None and not result.finished.virtual_time,
         }
         connections.append(Connection(**which, **row, **known, number=number, whole_ns=whole_ns, pieces=[]))

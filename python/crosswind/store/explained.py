@@ -145,7 +145,7 @@ def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], t
         whole_ns=row["whole_ns"],
         usual_ns=median(table["whole_ns"].to_list()),
         parts={name.removesuffix("_ns"): ns for name, ns in parts.items()},
-        changed=changed_of(limits.iter_rows(named=True)),
+        changed=changed_of(limits.iter_rows(named=True), "exchange").get(row["exchange"], {}),
         pieces=[Piece(**row) for row in pieces.drop("exchange").iter_rows(named=True)],
     )
 
