@@ -54,16 +54,27 @@ def test_many_round_trips_are_more_than_the_path_takes(times: int, says: str) ->
 
 @pytest.mark.parametrize(("without_ms", "says"), [
     (52, ""),
+    (96, "without the receiver's window it would take as long, by a model: another limit lies behind it"),
     (75, "without the receiver's window it would take about 75 ms, by a model: another limit lies behind it"),
     (30, "without the receiver's window it would take about 30 ms, by a model"),
 ])  # fmt: skip
 def test_what_lies_behind_a_limit_is_said_where_it_matters(without_ms: int, says: str) -> None:
-    parts = {"receive_window": 30 * MS, "zero_window": 20 * MS, "fast_recovery": 40 * MS, "tcp_handshake": 10 * MS}
+    parts = {"receive_window": 50 * MS, "fast_recovery": 40 * MS, "tcp_handshake": 10 * MS}
     changed = {"without_receive_window": without_ms * MS, "without_loss": 0}
     assert changed_text(100 * MS, parts, changed) == says
     assert changed_text(100 * MS, parts, {"without_loss": 0}) == ""
+    # A window of HTTP/2 is not TCP's.
+    assert changed_text(100 * MS, {"stream_window": 80 * MS}, {"without_receive_window": 100 * MS}) == ""
     # A link's whole time is not saved at twice its rate.
     assert changed_text(100 * MS, {"serialisation_forward": 80 * MS}, {"at_twice_the_rate": 60 * MS}) == ""
+
+
+def test_what_many_short_recoveries_cost_is_summed() -> None:
+    cut = [Piece(MS * at, MS * (at + 1), "reduced_window", "path", "forward", at, 0) for at in range(290)]
+    long = Piece(290 * MS, 300 * MS, "reduced_window", "path", "forward", 290, 0)
+    exchange = Explained("c000-r00", 0, 0, {}, 300 * MS, [*cut, long], 0, 300 * MS, {"reduced_window": 300 * MS})
+    says = "Exchange 0 took 300 ms: it waited 300 ms for the congestion window, which a loss had cut."
+    assert exchange_sentence(exchange) == says
 
 
 @pytest.mark.parametrize("part", [part for group in GROUPS for part in group.parts if group.name != "propagation"])

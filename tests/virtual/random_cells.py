@@ -22,6 +22,12 @@ RECOVERIES = (
     "fast_recovery", "tail_loss_probe", "retransmission_timer", "persist_timer", "syn_timer",
     "reduced_window", "head_of_line",
 )  # fmt: skip
+CHANGE_OF = {
+    "recovery": "without_loss",
+    "receive_window": "without_receive_window",
+    "send_buffer": "without_send_buffer",
+    "link": "at_twice_the_rate",
+}
 TICK_NS = MS
 """Of the kernel's clock, in which it counts what limits a socket."""
 
@@ -177,9 +183,8 @@ def counterfactual(cell: RandomCell) -> Counterfactual | None:
         return None
     expected = told / 2 if cause == "link" else told
     # Where another limit lies behind, a sentence says what the change would leave.
-    named = {change.group: change.name for change in CHANGES}
-    if cause in named and changed_text(whole, told_ns(ran), changed_ns(ran)):
-        expected = whole - changed_ns(ran)[named[cause]]
+    if cause in CHANGE_OF and changed_text(whole, told_ns(ran), changed_ns(ran)):
+        expected = whole - changed_ns(ran)[CHANGE_OF[cause]]
     return Counterfactual(cell, cause, expected / whole, (whole - whole_ns(other.run())) / whole)
 
 

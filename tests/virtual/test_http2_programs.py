@@ -88,15 +88,19 @@ def test_all_streams_wait_for_the_window_of_the_connection(run: Run, scheme: str
 
 def test_without_secrets_of_tls_1_3_a_window_is_told_as_round_trips(run: Run, tmp_path: Path) -> None:
     upload = f"curl -sko /dev/null --data-binary @{tmp_path / 'pages/page'}"
-    known = run(upload, scheme="https")
+    # All streams together have a larger one, so that it is the stream's alone.
+    known = run(upload, scheme="https", serves="-W20")
     window = the(known, "stream_window")
-    assert (window["data"], window["times"], window["window_bytes"]) == ("forward", 5, 65_535)
-    assert window["time_ns"] / MS == pytest.approx(5 * RTT_MS, abs=0.01)
-    unknown = run(upload, "--no-keys", scheme="https")
+    assert (window["data"], window["window_bytes"]) == ("forward", 65_535), known["parts"]
+    # TCP's own window may end a little before the first one of HTTP/2.
+    assert window["times"] in (5, 6)
+    assert window["time_ns"] / MS == pytest.approx(window["times"] * RTT_MS, abs=0.01)
+    unknown = run(upload, "--no-keys", scheme="https", serves="-W20")
     assert unknown["whole_ns"] == pytest.approx(known["whole_ns"], abs=MS / 100)
-    assert in_ms(unknown, "propagation") == pytest.approx(in_ms(known, "propagation", "stream_window"), abs=0.01)
-    assert unknown["turns"] == known["turns"] + 2 * 5
-    older = run(f"{upload} --tls-max 1.2", scheme="https")
+    both = ("propagation", "receive_window")
+    assert in_ms(unknown, *both) == pytest.approx(in_ms(known, *both, "stream_window"), abs=0.01)
+    assert in_ms(unknown, "stream_window") == 0 and unknown["turns"] >= known["turns"] + 2 * 5
+    older = run(f"{upload} --tls-max 1.2", scheme="https", serves="-W20")
     assert in_ms(older, "stream_window", "connection_window") == 0
 
 

@@ -38,6 +38,15 @@ pub struct Opened {
     pub size: u64,
 }
 
+/// How long before a write an update may have come.
+#[derive(Clone, Copy)]
+pub struct Within {
+    /// Of a window used up to its last byte: nothing could be written before.
+    pub full: Duration,
+    /// Of any other one.
+    pub any: Duration,
+}
+
 /// A window for flow control.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum FlowWindow {
@@ -102,7 +111,7 @@ impl<'a> Http<'a> {
         &self,
         range: Range<u64>,
         at: Instant,
-        within: Duration,
+        within: Within,
         sent: impl Fn(u64) -> Option<Instant>,
     ) -> Option<(DelayCause, Opened)> {
         let first = self.writes.partition_point(|it| it.end <= range.start);
@@ -117,12 +126,13 @@ impl<'a> Http<'a> {
         &self,
         write: usize,
         at: Instant,
-        within: Duration,
+        within: Within,
         written: impl Fn(&HttpWrite) -> Option<Instant>,
     ) -> Option<(DelayCause, Opened)> {
         let stream = self.writes[write].stream;
         let until = self.opened.partition_point(|it| it.at <= at);
-        let mut recent = (0..until).rev().take_while(|&it| at.saturating_since(self.opened[it].at) <= within);
+        let passed = |it: usize| at.saturating_since(self.opened[it].at);
+        let mut recent = (0..until).rev().take_while(|&it| passed(it) <= within.full.max(within.any));
         recent.find_map(|position| {
             let opened = self.opened[position];
             let (limit, before, counts) = match opened.window {
@@ -138,9 +148,11 @@ impl<'a> Http<'a> {
             // Where what was allowed before had not been written, the program came later than the window.
             let is_beyond = self.counted[write][counts] > before;
             let last = self.last_within(counts, stream, before);
-            let was_full =
+            let was_written =
                 || last.map_or(before == 0, |last| written(&self.writes[last]).is_some_and(|it| it < opened.at));
-            (is_beyond && was_full()).then_some((limit, opened))
+            let was_full = last.is_some_and(|last| self.counted[last][counts] == before);
+            let is_recent = passed(position) <= if was_full { within.full } else { within.any };
+            (is_beyond && is_recent && was_written()).then_some((limit, opened))
         })
     }
 

@@ -5,10 +5,10 @@
 //! data arrived for the program, or the program's previous write.
 
 use crate::DelayCause;
-use crate::http::Opened;
+use crate::http::{Opened, Within};
 use crate::message_transit::MessageTransit;
 use crate::tcp::Connection;
-use crate::tcp_sender::{INITIAL_WINDOW, Sender, Told};
+use crate::tcp_sender::{INITIAL_WINDOW, Segment, Sender, Told};
 use crosswind_ledger::{Position, TCP_PSH};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -145,10 +145,11 @@ impl<'a> Connection<'a> {
         let (side, promptness) = (message.side, self.hosts.promptness);
         let (http, sent) = (self.http[side as usize].as_ref()?, &self.sender(side).sends[send]);
         let (write, at) = (http.write_up_to(sent.end)?, sent.packet.entered);
+        let within = Within { full: promptness, any: promptness };
         if http.at(write) > at || at.saturating_since(http.at(write)) > promptness {
             return None;
         }
-        if let Some((why, opened)) = http.held(write, http.at(write), promptness, |it| Some(it.at)) {
+        if let Some((why, opened)) = http.held(write, http.at(write), within, |it| Some(it.at)) {
             return Some(Reason::Released(why, Release::Window(opened)));
         }
         let Some(Position::Stream { stream, .. }) = message.position else { return None };
@@ -211,14 +212,16 @@ impl<'a> Connection<'a> {
             && (is_due || shortest.is_some_and(|it| waited >= Some(it)))
     }
 
-    /// The window before a program's segment: its update came right before, or ended most of the time since the last
-    /// segment.
+    /// The window before a program's segment: its update came right before, or ended most of the time since the segments
+    /// before; of a full one, any of it. Segments sent together with this one are not before it.
     pub fn held_by_http2(&self, side: Side, send: usize) -> Option<(DelayCause, Opened)> {
         let (http, sender) = (self.http[side as usize].as_ref()?, self.sender(side));
-        let (segment, before) = (&sender.sends[send], send.checked_sub(1).map(|it| &sender.sends[it]));
-        let at = segment.packet.entered;
-        let waited = before.map_or(Duration::ZERO, |it| at.saturating_since(it.packet.entered));
-        let within = self.hosts.promptness.max(Duration::from_nanos(waited.as_nanos() / 2));
+        let (segment, at, promptness) = (&sender.sends[send], sender.sends[send].packet.entered, self.hosts.promptness);
+        let is_before = |it: &Segment<'_>| at.saturating_since(it.packet.entered) > promptness.min(SHORT);
+        let before = sender.sends[..send].partition_point(is_before).checked_sub(1);
+        let waited = before.map_or(Duration::ZERO, |it| at.saturating_since(sender.sends[it].packet.entered));
+        let within =
+            Within { full: promptness.max(waited), any: promptness.max(Duration::from_nanos(waited.as_nanos() / 2)) };
         let sent = |byte: u64| sender.bytes.first_with(byte).map(|send| sender.sends[send].packet.entered);
         http.held_segment(segment.start..segment.end, at, within, sent)
     }

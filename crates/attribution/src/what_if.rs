@@ -323,7 +323,7 @@ impl Model {
             }
             (at, sent) = (next, until);
         }
-        window.done = Some(burst.first + Duration::from_nanos((done * 1e9) as u64));
+        window.done = Some(burst.done);
         done
     }
 
@@ -463,8 +463,8 @@ mod tests {
     fn an_idle_window_shrinks_to_its_initial_size() {
         let model = model(Growth::Reno);
         let mut window = Window::new(&model);
-        model.run(&burst(100_000), None, &mut window);
-        let next = |at: u64| Burst { first: Instant::from_nanos(at), ..burst(60_000) };
+        model.run(&Burst { done: Instant::from_nanos(300_000_000), ..burst(100_000) }, None, &mut window);
+        let next = |at: u64| Burst { first: Instant::from_nanos(at), done: Instant::from_nanos(at), ..burst(60_000) };
         let at_once = model.run(&next(400_000_000), None, &mut window);
         let later = model.run(&next(60_000_000_000), None, &mut window);
         // 60 fit; after a minute, 10 + 20 + 30.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from crosswind.catalog.spent import CHANGES, GROUPS
+from crosswind.catalog.spent import CHANGES
 from crosswind.report.text.format import quantity
 
 _SMALL = 0.05
@@ -16,13 +16,13 @@ def changed_text(whole_ns: int, parts: Mapping[str, int], changed: Mapping[str, 
 
     Args: parts: ns by part. changed: ns by change, where a model knows them.
     """
-    groups = {group.name: sum(parts.get(part, 0) for part in group.parts) for group in GROUPS}
-    largest = max(CHANGES, key=lambda change: groups[change.group] * change.share)
-    saved = largest.share * groups[largest.group]
+    saves = {change: change.share * sum(parts.get(part, 0) for part in change.parts) for change in CHANGES}
+    largest, saved = max(saves.items(), key=lambda it: it[1])
     if largest.name not in changed or saved < _LARGE * whole_ns:
         return ""
     without = changed[largest.name]
     if abs(whole_ns - saved - without) <= _SMALL * whole_ns:
         return ""
     behind = ": another limit lies behind it" if without > whole_ns - saved else ""
-    return f"{largest.told} it would take about {quantity(without, 'ns')}, by a model{behind}"
+    time = "as long" if without >= (1 - _SMALL) * whole_ns else f"about {quantity(without, 'ns')}"
+    return f"{largest.told} it would take {time}, by a model{behind}"

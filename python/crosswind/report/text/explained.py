@@ -1,5 +1,6 @@
 """A single exchange in words: a sentence on why it took as long as it did, and its timeline."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -13,6 +14,8 @@ _SMALL = 0.01
 """Share of the whole below which a part is not named."""
 _SINGLE = 6
 """Maximum recoveries listed one by one; beyond, only their sum."""
+_MOST = 0.9
+"""Share of a part's time that listed recoveries have to have; else, only their sum."""
 
 _THRESHOLDS = ("packet_threshold", "time_threshold")
 _RECOVERIES = tuple(part for part in AFTER_LOSS if part != "datagram_loss")
@@ -42,13 +45,17 @@ def _round_trips(exchange: Explained) -> Iterator[str]:
 def _reasons(exchange: Explained) -> Iterator[str]:
     least = _SMALL * exchange.whole_ns
     recoveries = [piece for piece in exchange.pieces if piece.part in _RECOVERIES and piece.length_ns >= least]
-    one_by_one = len(recoveries) <= _SINGLE
+    listed = Counter[str]()
+    for piece in recoveries:
+        listed[piece.part] += piece.length_ns
+    few = len(recoveries) <= _SINGLE
+    one_by_one = {part for part, time_ns in listed.items() if few and time_ns >= _MOST * exchange.parts[part]}
     told: set[str] = set()
     before: Piece | None = None
     for piece in exchange.pieces:
         if not catalog().parts[piece.part].of_exchange or exchange.parts.get(piece.part, 0) < least:
             continue
-        if piece.part in _RECOVERIES and one_by_one:
+        if piece.part in one_by_one:
             if piece.length_ns < least:
                 continue
             if before is not None and piece.part in _THRESHOLDS and before.part == "probe_timer":
