@@ -17,8 +17,10 @@ GROUPS = catalog().spent_groups
 
 @dataclass(frozen=True)
 class Change:
-    """A limit's absence. Attributes: name: of its column, without `_ns`. parts: the limit's. told: in a sentence. share:
-    of the parts' time that it would save, if nothing else limited.
+    """A limit's absence.
+
+    Attributes: name: of its column, without `_ns`. parts: the limit's. told: in a sentence. share: of the parts' time
+    that it would save, if nothing else limited.
     """
 
     name: str
