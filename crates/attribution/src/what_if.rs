@@ -78,15 +78,20 @@ struct Lost {
 }
 
 /// A direction's bursts.
-pub struct Savings(Vec<Saving>);
+pub struct Savings {
+    bursts: Vec<Saving>,
+    /// How much later than its first packet a program may say that it sent.
+    promptness: Duration,
+}
 
 struct Saving {
     first: Instant,
     /// When the receiver had all of it.
     done: Instant,
     saved: Saved,
-    /// How far the model is from the packets.
-    error: f64,
+    /// How far the model is from the packets; nothing for so few bytes that no window was their limit: they took as long as
+    /// their program wrote.
+    error: Option<f64>,
 }
 
 impl Savings {
@@ -105,30 +110,39 @@ impl Savings {
         let saving = |burst: Burst| {
             let [usual, changed @ ..] = &mut windows;
             let usual = model.run(&burst, None, usual);
+            let bytes = (burst.end - burst.start) as f64;
+            let is_small = bytes <= model.initial && burst.lost.is_empty() && usual <= bytes / model.rate;
+            let took = if is_small { usual } else { burst.took };
             let saved = Change::ALL.map(|change| {
                 let changed = model.run(&burst, Some(change), &mut changed[change as usize]);
                 // Without losses the model is nearest to packets.
-                let scale = if change == Change::NoLoss { 1.0 } else { burst.took / usual.max(f64::MIN_POSITIVE) };
-                if changed < usual { (burst.took - changed * scale).max(0.0) } else { 0.0 }
+                let scale = if change == Change::NoLoss { 1.0 } else { took / usual.max(f64::MIN_POSITIVE) };
+                if changed < usual { (took - changed * scale).max(0.0) } else { 0.0 }
             });
-            Saving { first: burst.first, done: burst.done, saved, error: (usual - burst.took).abs() }
+            let error = (!is_small).then(|| (usual - took).abs());
+            Saving { first: burst.first, done: burst.done, saved, error }
         };
-        Some(Self(bursts([sender, other], round_trip, is_timer).into_iter().map(saving).collect()))
+        let promptness = hosts.promptness;
+        let bursts = bursts([sender, other], round_trip, is_timer, promptness).into_iter().map(saving).collect();
+        Some(Self { bursts, promptness })
     }
 
     /// The savings of the bursts in `[from, to]`; none where one goes beyond, or where the model is far from the packets.
     pub fn between(&self, from: Instant, to: Instant) -> Option<Saved> {
-        let first = self.0.partition_point(|it| it.done <= from);
-        let own = self.0.get(first..self.0.partition_point(|it| it.first < to)).unwrap_or_default();
-        if own.first().is_some_and(|it| it.first < from) || own.last().is_some_and(|it| it.done > to) {
-            return None;
-        }
-        let error: f64 = own.iter().map(|it| it.error).sum();
-        let mut all = Saved::default();
+        let first = self.bursts.partition_point(|it| it.done <= from);
+        let own = self.bursts.get(first..self.bursts.partition_point(|it| it.first < to)).unwrap_or_default();
+        let (mut all, mut far) = (Saved::default(), 0.0);
         for saving in own {
-            all.iter_mut().zip(saving.saved).for_each(|(sum, saved)| *sum += saved);
+            let late = from.saturating_since(saving.first).max(saving.done.saturating_since(to));
+            let is_within = late <= self.promptness;
+            if let Some(error) = saving.error {
+                far += if is_within { error } else { f64::INFINITY };
+            }
+            if is_within {
+                all.iter_mut().zip(saving.saved).for_each(|(sum, saved)| *sum += saved);
+            }
         }
-        (error <= CLOSE * seconds(to.saturating_since(from))).then_some(all)
+        (far <= CLOSE * seconds(to.saturating_since(from))).then_some(all)
     }
 }
 
@@ -140,8 +154,14 @@ fn is_overflow(packet: &PacketRecord) -> bool {
     matches!(packet.verdict, Verdict::Dropped(DropCause::Path(cause)) if cause.name() == "queue")
 }
 
-fn bursts([sender, other]: [&Sender<'_>; 2], round_trip: f64, is_timer: impl Fn(usize) -> bool) -> Vec<Burst> {
+fn bursts(
+    [sender, other]: [&Sender<'_>; 2],
+    round_trip: f64,
+    is_timer: impl Fn(usize) -> bool,
+    promptness: Duration,
+) -> Vec<Burst> {
     let mut all: Vec<Burst> = Vec::new();
+    let mut before = Instant::from_nanos(0);
     let mut acks = sender.acks.iter().peekable();
     let (mut acknowledged, mut heard, mut recovered) = (0, Instant::from_nanos(0), 0);
     for (send, sent) in sender.sends.iter().enumerate().filter(|(_, it)| it.start >= it.after) {
@@ -155,7 +175,11 @@ fn bursts([sender, other]: [&Sender<'_>; 2], round_trip: f64, is_timer: impl Fn(
             }
             None => other.last_arrival(at).is_some_and(|it| it.0 >= heard),
         };
-        if all.is_empty() || acknowledged >= sent.start && is_written() {
+        // A protocol's first words may still be in flight, and change nothing.
+        let is_free = acknowledged >= sent.start
+            || sent.start - acknowledged <= sender.largest_segment && at.saturating_since(before) > promptness;
+        before = at;
+        if all.is_empty() || is_free && is_written() {
             all.push(Burst { first: at, done: at, start: sent.start, end: sent.end, took: 0.0, lost: Vec::new() });
         }
         let Some(burst) = all.last_mut() else { continue };
