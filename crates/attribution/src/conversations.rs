@@ -68,11 +68,11 @@ pub fn each_conversation<'a>(
             if connections.is_empty() {
                 each(ports, Conversation::Udp(Datagrams::new(packets, hosts)));
             }
-            for (packets, connection) in connections {
+            for connection in connections {
                 let conversation = if connection.is_read() {
-                    Conversation::Quic(Box::new(QuicConversation::new(packets, connection, hosts)))
+                    Conversation::Quic(Box::new(QuicConversation::new(connection)))
                 } else {
-                    Conversation::Sealed(Datagrams::new(packets, hosts))
+                    Conversation::Sealed(Datagrams::new(connection.packets, hosts))
                 };
                 each(ports, conversation);
             }
@@ -157,7 +157,7 @@ impl<'a> Conversation<'a> {
     fn packets(&self) -> &[&'a PacketRecord] {
         match self {
             Self::Tcp(it) => &it.packets,
-            Self::Quic(it) => &it.packets,
+            Self::Quic(it) => &it.connection.packets,
             Self::Udp(it) | Self::Sealed(it) => &it.packets,
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Conversation<'a> {
     pub fn into_packets(self) -> Vec<&'a PacketRecord> {
         match self {
             Self::Tcp(it) => it.packets,
-            Self::Quic(it) => it.packets,
+            Self::Quic(it) => it.connection.packets,
             Self::Udp(it) | Self::Sealed(it) => it.packets,
         }
     }

@@ -41,9 +41,9 @@ pub struct Opened {
 /// How long before a write an update may have come.
 #[derive(Clone, Copy)]
 pub struct Within {
-    /// Of a window used up to its last byte: nothing could be written before.
+    /// For a window used up to its last byte: nothing could be written before.
     pub full: Duration,
-    /// Of any other one.
+    /// For any other one.
     pub any: Duration,
 }
 

@@ -18,6 +18,8 @@ mod http;
 mod links;
 mod message_transit;
 mod quic;
+mod quic_direction;
+mod quic_message;
 mod quic_sender;
 mod quic_walk;
 mod round_trips;
@@ -49,7 +51,8 @@ use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use exchanges::Exchanges;
 use links::Links;
-use quic::{FrameIndex, QuicConnection};
+use quic::FrameIndex;
+use quic_walk::QuicConversation;
 use std::collections::HashMap;
 use tcp::{Connection, by_opening};
 use udp::Datagrams;
@@ -59,7 +62,7 @@ pub struct Attribution<'a> {
     links: Links<'a>,
     /// By client port, in the order of their beginnings.
     tcp: HashMap<u16, Vec<Connection<'a>>>,
-    quic: HashMap<u16, Vec<QuicConnection<'a>>>,
+    quic: HashMap<u16, Vec<QuicConversation<'a>>>,
     udp: HashMap<u16, Datagrams<'a>>,
     /// Third-party programs' exchanges.
     exchanges: Option<Exchanges<'a>>,
@@ -90,7 +93,7 @@ impl<'a> Attribution<'a> {
             if connections.is_empty() {
                 udp.insert(port, Datagrams::new(packets, hosts));
             } else {
-                quic.insert(port, connections);
+                quic.insert(port, connections.into_iter().map(QuicConversation::new).collect());
             }
         }
         Self { links: Links::new(packets, hosts.background), tcp, quic, udp, exchanges: None }
@@ -124,18 +127,26 @@ impl<'a> Attribution<'a> {
             return self.links.without_busy_times(pieces, TCP, transit.client_port);
         }
         let mut path = CriticalPath::new(transit.written, transit.received, transit.side);
-        if let Some(all) = self.quic.get(&transit.client_port) {
-            if let Some(connection) = all[..all.partition_point(|it| it.began <= transit.received)].last() {
+        let all = self.quic.get(&transit.client_port);
+        let conversation =
+            all.and_then(|all| all[..all.partition_point(|it| it.connection.began <= transit.received)].last());
+        let pieces = match (conversation, self.udp.get(&transit.client_port)) {
+            (Some(conversation), _) => {
                 // A third-party end is explained by the wire.
-                if let Some(exchanges) = self.exchanges.as_ref().filter(|_| !connection.knows(transit.side)) {
+                if let Some(exchanges) =
+                    self.exchanges.as_ref().filter(|_| !conversation.connection.knows(transit.side))
+                {
                     return exchanges.pieces(Some(transit.client_port), transit.written, transit.received, &self.links);
                 }
-                connection.walk(transit, &self.links, &mut path);
+                conversation.transit(transit, &self.links)
             }
-        } else if let Some(datagrams) = self.udp.get(&transit.client_port) {
-            datagrams.transit(transit, &self.links, &mut path);
-        }
-        self.links.without_busy_times(path.finish(), UDP, transit.client_port)
+            (None, Some(datagrams)) => {
+                datagrams.transit(transit, &self.links, &mut path);
+                path.finish()
+            }
+            _ => path.finish(),
+        };
+        self.links.without_busy_times(pieces, UDP, transit.client_port)
     }
 
     /// When the server had all of a request: a QUIC or HTTP/2 stream, or an HTTP/1.1 exchange, by `before`.
@@ -144,7 +155,11 @@ impl<'a> Attribution<'a> {
             return connection.arrival(Side::Forward, stream, before);
         }
         let all = self.quic.get(&client_port)?;
-        all[..all.partition_point(|it| it.began <= before)].last()?.arrival(Side::Forward, stream, before)
+        all[..all.partition_point(|it| it.connection.began <= before)].last()?.connection.arrival(
+            Side::Forward,
+            stream,
+            before,
+        )
     }
 
     /// How long each change would let take what took `whole` and was sent on a TCP connection from `from` to `to`, by a
@@ -160,8 +175,8 @@ impl<'a> Attribution<'a> {
         let mut waits = if let Some(connection) = self.connection(client_port, to) {
             connection.recoveries(from, to)
         } else if let Some(all) = self.quic.get(&client_port) {
-            let connection = all[..all.partition_point(|it| it.began <= to)].last();
-            connection.map(|it| it.recoveries(from, to)).unwrap_or_default()
+            let connection = all[..all.partition_point(|it| it.connection.began <= to)].last();
+            connection.map(|it| it.connection.recoveries(from, to)).unwrap_or_default()
         } else {
             Vec::new()
         };

@@ -14,6 +14,8 @@ pub struct Hosts {
     pub in_order: bool,
     /// Whether the path carries more than the packets that are recorded: background traffic.
     pub background: bool,
+    /// How many bytes may wait before each direction's slowest link; none where other rules drop packets.
+    pub queues: [Option<u64>; 2],
     /// Whether TCP sends tail loss probes.
     pub tail_loss_probes: bool,
     /// Whether TCP's congestion window shrinks while it is idle.

@@ -1,18 +1,21 @@
-//! A QUIC connection between two programs with known frames, from its last packet back to its first.
+//! The walk back through a QUIC connection with known frames: from one message's completion, or from the last packet between
+//! two programs to the first.
 //!
-//! It goes as `walk` goes through a TCP connection: at a host, the last event before a transmission is taken as its
-//! cause. Frames tell the possible causes: a raised flow control limit, an acknowledgement, bytes for the program. A
-//! datagram with unknown frames ends the walk; the time before it is unknown.
+//! Frames tell what may have caused a sending: a raised flow control limit, an acknowledgement, bytes for the program.
+//! Between programs, whose writes are not known, the last event before it is taken as its cause. A datagram with unknown
+//! frames ends the walk; the time before it is unknown.
 
 use crate::critical_path::{CriticalPath, Interval, Place};
 use crate::links::Links;
-use crate::quic::{self, QuicConnection};
+use crate::quic::QuicConnection;
+use crate::quic_direction::Direction;
 use crate::quic_sender::{HANDSHAKE, Sender};
 use crate::walk::{State, Step, Walk, Walked, span};
-use crate::{DelayCause, Hosts};
+use crate::{DelayCause, MessageTransit};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicSpace};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 /// The initial window in datagrams (RFC 9002, section 7.2). A larger one shows by the bytes in flight.
@@ -28,10 +31,9 @@ const MESSAGE: u64 = u64::MAX;
 
 /// A connection with the state for its walk.
 pub struct QuicConversation<'a> {
-    pub packets: Vec<&'a PacketRecord>,
-    connection: QuicConnection<'a>,
-    ways: [DirectionState; 2],
-    hosts: Hosts,
+    pub connection: QuicConnection<'a>,
+    /// Both directions, if programs are its ends.
+    ways: OnceCell<[DirectionState; 2]>,
 }
 
 /// One direction's state.
@@ -71,37 +73,38 @@ struct Acked {
 }
 
 impl<'a> QuicConversation<'a> {
-    /// From its packets, in the order of entering.
-    pub fn new(packets: Vec<&'a PacketRecord>, connection: QuicConnection<'a>, hosts: Hosts) -> Self {
-        let ways =
-            Side::BOTH.map(|side| DirectionState::new(connection.sender(side), connection.sender(side.opposite())));
-        Self { packets, connection, ways, hosts }
+    pub const fn new(connection: QuicConnection<'a>) -> Self {
+        Self { connection, ways: OnceCell::new() }
     }
 
     /// The number of datagrams with old bytes in a direction.
-    pub const fn again(&self, side: Side) -> u64 {
-        self.ways[side as usize].again
+    pub fn again(&self, side: Side) -> u64 {
+        self.way(side).again
     }
 
     /// Attributes the whole connection.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
-        let (from, to) = span(&self.packets);
-        let opener = self.packets.first().map_or(Side::Forward, |it| it.side);
-        self.start(CriticalPath::new(from, to, opener).merging(), links).whole()
+        let packets = &self.connection.packets;
+        let (from, to) = span(packets);
+        let opener = packets.first().map_or(Side::Forward, |it| it.side);
+        QuicWalk::new(self, links, CriticalPath::new(from, to, opener).merging(), None).whole()
     }
 
     /// When the client's latest bytes at `at` came.
     pub fn last_answer(&self, at: Instant) -> Option<Instant> {
-        self.ways[Side::Reverse as usize].last_delivery(at).map(|it| it.at)
+        self.way(Side::Reverse).last_delivery(at).map(|it| it.at)
     }
 
     /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Interval> {
-        self.start(CriticalPath::new(from, to, Side::Reverse), links).exchange(self.last_answer(answered))
+        let path = CriticalPath::new(from, to, Side::Reverse);
+        QuicWalk::new(self, links, path, None).exchange(self.last_answer(answered))
     }
 
-    const fn start<'w>(&'w self, path: CriticalPath, links: &'w Links<'a>) -> QuicWalk<'w, 'a> {
-        QuicWalk { state: State::new(self.packets.as_slice(), links, self.hosts, path), of: self }
+    fn way(&self, side: Side) -> &DirectionState {
+        let of =
+            |side: Side| DirectionState::new(self.connection.sender(side), self.connection.sender(side.opposite()));
+        &self.ways.get_or_init(|| Side::BOTH.map(of))[side as usize]
     }
 }
 
@@ -219,9 +222,12 @@ fn is_to_be_acknowledged(sender: &Sender<'_>, send: usize) -> bool {
     sender.packets(send).iter().any(|packet| !sender.log.frames(packet).iter().all(is_silent))
 }
 
-struct QuicWalk<'w, 'a> {
-    state: State<'w, 'a>,
+/// The walk back through a connection, from where one message or all of it ends.
+pub struct QuicWalk<'w, 'a> {
+    pub state: State<'w, 'a>,
     of: &'w QuicConversation<'a>,
+    /// The only one followed.
+    message: Option<MessageTransit>,
 }
 
 impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
@@ -279,13 +285,16 @@ impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
             return Some(Step::sent(side, send));
         }
         let first = sender.streams.get(&delivery.stream).map_or(send, |stream| {
-            self.walk(side).recovery_of(delivery.stream, stream, send, delivery.missing, &mut self.state.path)
+            self.direction(side).recovery_of(delivery.stream, stream, send, delivery.missing, &mut self.state.path)
         });
         Some(Step::sent(side, first))
     }
 
     /// Why a datagram was sent when it was.
     fn sent(&mut self, side: Side, send: usize, _passing: bool) -> Option<Step> {
+        if self.message.is_some() {
+            return self.sent_for_message(side, send);
+        }
         let (sender, back) = (self.sender(side), self.sender(side.opposite()));
         let packet = sender.sends[send].packet;
         let at = packet.entered;
@@ -296,12 +305,12 @@ impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
         if !has_data(sender, send) {
             return Some(Step::Did(side, DelayCause::DelayedAcknowledgement));
         }
-        let walk = self.walk(side);
-        if let Some((number, stream, byte)) = walk.sent_again(send) {
-            let first = walk.recovery_of(number, stream, send, byte, &mut self.state.path);
+        let direction = self.direction(side);
+        if let Some((number, stream, byte)) = direction.sent_again(send) {
+            let first = direction.recovery_of(number, stream, send, byte, &mut self.state.path);
             return (first < send).then_some(Step::sent(side, first));
         }
-        let answers = walk.answers(send);
+        let answers = direction.answers(send);
         if answers.iter().any(|&it| back.packets(it).is_empty()) {
             return None;
         }
@@ -314,7 +323,7 @@ impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
             self.state.at_host(arrived, packet);
             return Some(Step::Arrived(side.opposite(), arrived));
         }
-        let limit = answers.iter().find_map(|&it| Some((walk.flow_control(send, it)?, it)));
+        let limit = answers.iter().find_map(|&it| Some((direction.flow_control(send, it)?, it)));
         if let Some((why, answer)) = limit.or_else(|| Some((sender.congestion_window(send), self.opened(side, send)?)))
         {
             return self.window(side, send, answer, why);
@@ -344,16 +353,55 @@ impl<'w, 'a> Walk<'w, 'a> for QuicWalk<'w, 'a> {
 }
 
 impl<'w, 'a> QuicWalk<'w, 'a> {
-    const fn sender(&self, side: Side) -> &'w Sender<'a> {
+    pub const fn new(
+        of: &'w QuicConversation<'a>,
+        links: &'w Links<'a>,
+        path: CriticalPath,
+        message: Option<MessageTransit>,
+    ) -> Self {
+        let state = State::new(of.connection.packets.as_slice(), links, of.connection.hosts, path);
+        Self { state, of, message }
+    }
+
+    pub const fn sender(&self, side: Side) -> &'w Sender<'a> {
         self.of.connection.sender(side)
     }
 
-    const fn way(&self, side: Side) -> &'w DirectionState {
-        &self.of.ways[side as usize]
+    pub fn direction(&self, side: Side) -> Direction<'w, 'a> {
+        self.of.connection.direction(side, self.state.links)
     }
 
-    fn walk(&self, side: Side) -> quic::Walk<'w, 'a> {
-        self.of.connection.walk_of_programs(side, self.state.links)
+    fn way(&self, side: Side) -> &'w DirectionState {
+        self.of.way(side)
+    }
+
+    /// Why a message's datagram was sent when it was: its bytes had been written.
+    fn sent_for_message(&mut self, side: Side, send: usize) -> Option<Step> {
+        let (direction, beginning) = (self.direction(side), self.state.path.beginning());
+        let (sender, packet) = (direction.sender, direction.sender.sends[send].packet);
+        // Nothing held it back but the host.
+        if self.state.is_prompt(beginning, packet.entered) {
+            self.state.at_sender(beginning, DelayCause::sender(side), side, Some(packet));
+            return None;
+        }
+        let answers = direction.answers(send);
+        if let Some((why, answer)) = answers.iter().find_map(|&it| Some((direction.limit(send, it)?, it))) {
+            return self.window(side, send, answer, why);
+        }
+        if answers.iter().any(|&it| direction.back.packets(it).is_empty()) {
+            return None;
+        }
+        // A timer sent it again.
+        if let Some((_, stream, byte)) = direction.sent_again(send) {
+            let first = direction.recovery(stream, send, byte, &mut self.state.path);
+            return (first < send).then_some(Step::sent(side, first));
+        }
+        let previous = send.checked_sub(1).filter(|&it| sender.sends[it].packet.entered >= beginning);
+        let before = previous.map_or(beginning, |it| sender.sends[it].packet.entered);
+        let is_free = self.state.is_prompt(before, packet.entered) || !sender.is_in_flight(send, packet.entered);
+        let part = if is_free { DelayCause::sender(side) } else { DelayCause::Pacing };
+        self.state.at_sender(before, part, side, Some(packet));
+        Some(Step::sent(side, previous?))
     }
 
     /// Back from a handshake datagram to its cause: the last arrival, or the previous sending.
@@ -401,7 +449,9 @@ impl<'w, 'a> QuicWalk<'w, 'a> {
     fn window(&mut self, side: Side, send: usize, answer: usize, why: DelayCause) -> Option<Step> {
         let (sender, back) = (self.sender(side), self.sender(side.opposite()));
         let at = back.sends[answer].arrived?;
-        self.count_window(side, send, at, why);
+        if self.message.is_none() {
+            self.count_window(side, send, at, why);
+        }
         self.state.path.turn(side);
         self.state.at_sender(at, DelayCause::sender(side), side, None);
         let answer = self.state.follow(back.sends[answer].packet, Some(why));

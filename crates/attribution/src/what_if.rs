@@ -89,8 +89,7 @@ struct Saving {
     /// When the receiver had all of it.
     done: Instant,
     saved: Saved,
-    /// How far the model is from the packets; nothing for so few bytes that no window was their limit: they took as long as
-    /// their program wrote.
+    /// How far the model is from the packets. Few bytes have none: their time is their program's.
     error: Option<f64>,
 }
 
@@ -210,7 +209,7 @@ struct Model {
     round_trip: f64,
     /// Bytes a second on the slowest link.
     rate: f64,
-    /// Its queue, if it was ever full.
+    /// Its queue.
     queue: f64,
     segment: f64,
     initial: f64,
@@ -257,6 +256,7 @@ impl Model {
         }
         let rate = if time > 0.0 { bytes / time } else { f64::INFINITY };
         let was_full = sender.sends.iter().any(|it| is_overflow(it.packet));
+        let known_queue = sender.sends.first().and_then(|it| hosts.queues[it.packet.side as usize]);
         let mut receive_window: Vec<(u64, f64)> = Vec::new();
         // What has come behind a gap takes room from a buffer.
         for ack in sender.acks.iter().filter(|it| !it.has_sack()) {
@@ -284,7 +284,7 @@ impl Model {
             growth,
             round_trip,
             rate,
-            queue: if was_full { longest * rate } else { f64::INFINITY },
+            queue: if was_full { longest * rate } else { known_queue.map_or(f64::INFINITY, |it| it as f64) },
             segment,
             initial: hosts.initial_window.unwrap_or(INITIAL_WINDOW) as f64 * segment,
             receive_window,

@@ -26,7 +26,7 @@ const MAX_DEADLINE_NS: u64 = 86_400_000_000_000;
 const MIN_HEARTBEAT_NS: u64 = 10_000_000;
 const MAX_HEARTBEAT_NS: u64 = 60_000_000_000;
 /// Ethernet's.
-const DEFAULT_MTU: u32 = 1500;
+pub const DEFAULT_MTU: u32 = 1500;
 /// RFC 791: every host's minimum.
 const MIN_MTU: u32 = 576;
 /// RFC 8200: likewise.

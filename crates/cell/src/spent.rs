@@ -2,6 +2,7 @@
 
 use crate::{
     Cell, CellError,
+    cell::DEFAULT_MTU,
     limits::ExchangeLimits,
     pieces::ExchangePiece,
     table::{ns, write_table},
@@ -12,7 +13,8 @@ use crosswind_attribution::{
 use crosswind_host::{EmulatorReport, Qdisc, Readback};
 use crosswind_ledger::Values::{Length, U64};
 use crosswind_ledger::{Column, HttpEnd, PacketRecord, Position, QuicLog, Row};
-use crosswind_path::Side;
+use crosswind_path::queue::QueueLimit;
+use crosswind_path::{Effect, Side};
 use crosswind_units::{Duration, Instant};
 use crosswind_workload::{Measured, PageObject, Sample, SetupTimes, TrafficPattern};
 use std::collections::HashMap;
@@ -176,6 +178,7 @@ pub fn hosts(
         growth,
         promptness: if virtual_time { PROMPT_IN_VIRTUAL_TIME } else { PROMPT },
         in_order: emulator.is_some_and(|it| it.in_kernel),
+        queues: Side::BOTH.map(|side| queue_bytes(&cell.path.directions.effect(side))),
         background: emulator.is_some_and(|it| it.ledger.has_background()),
         tail_loss_probes: host.tail_loss_probe.unwrap_or(true),
         slow_start_after_idle: host.slow_start_after_idle.unwrap_or(true),
@@ -188,6 +191,16 @@ pub fn hosts(
         quic_stream_window: quic.stream_window().into(),
         quic_connection_window: quic.connection_window().into(),
     }
+}
+
+/// What may wait before the slowest link, if only its length decides.
+fn queue_bytes(effect: &Effect) -> Option<u64> {
+    let limit = effect.queue.filter(|_| !effect.manages_queue && !effect.changes)?;
+    Some(match limit {
+        QueueLimit::Packets(packets) => packets.saturating_mul(DEFAULT_MTU.into()),
+        QueueLimit::Bytes(bytes) => bytes,
+        QueueLimit::Time(ns) => (effect.rate?.as_bps() as f64 / 8e9 * ns as f64) as u64,
+    })
 }
 
 /// Facts about a workload's messages.

@@ -9,6 +9,7 @@ pub const HOSTS: Hosts = Hosts {
     promptness: Duration::from_micros(2),
     in_order: false,
     background: false,
+    queues: [None, None],
     tail_loss_probes: true,
     slow_start_after_idle: true,
     nagle: false,
