@@ -28,19 +28,36 @@ with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as con
     while connection.recv(65536):
         pass
 """
+NEVER_ACCEPTS = """
+import socket, sys, time
+with socket.create_server(("", int(sys.argv[1]))):
+    time.sleep(1000)
+"""
+GIVES_UP = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection:
+    connection.sendall(bytes(1000))
+    connection.settimeout(1)
+    try:
+        connection.recv(1)
+    except TimeoutError:
+        pass
+"""
 PORT = 8000
 LIMITS = ["congestion_window", "receive_window", "zero_window", "send_buffer"]
 
 
 def download(lab: Lab, size: int, *, send: int = 0, receive: int = 0, spent: bool = True, **path: object) -> Ended:
     """A server's program sends to a client's, each with a buffer of its own."""
+    return run(
+        lab, [CLIENT, "{address}", "{port}", str(receive)], [SERVER, "{port}", str(size), str(send)], spent, **path
+    )
+
+
+def run(lab: Lab, client: list[str], server: list[str], spent: bool = True, **path: object) -> Ended:
+    """Runs two programs in Python, over 25 ms."""
     python = [sys.executable, "-I", "-S", "-c"]
-    workload: Object = {
-        "kind": "program",
-        "client": [*python, CLIENT, "{address}", "{port}", str(receive)],
-        "server": [*python, SERVER, "{port}", str(size), str(send)],
-        "port": PORT,
-    }
+    workload: Object = {"kind": "program", "client": [*python, *client], "server": [*python, *server], "port": PORT}
     delays: Object = {"forward": {"delay_ns": ms(25)}, "reverse": {"delay_ns": ms(25)}}
     directory = lab.directory()
     output = {"directory": str(directory), "spent": spent}
@@ -48,11 +65,11 @@ def download(lab: Lab, size: int, *, send: int = 0, receive: int = 0, spent: boo
     return lab.end(lab.start(cell), directory)
 
 
-def spent_ns(ended: Ended) -> dict[str, int]:
-    """What the server's data waited for."""
+def spent_ns(ended: Ended, data: str = "reverse") -> dict[str, int]:
+    """What the server's data waited for, or the client's."""
     assert ended.events[-1]["event"] == "finished"
     parts = pl.read_ipc((ended.directory / "connection_parts.arrow").read_bytes())
-    return dict(parts.filter(data="reverse").select("part", "time_ns").iter_rows())
+    return dict(parts.filter(data=data).select("part", "time_ns").iter_rows())
 
 
 def sockets(ended: Ended) -> pl.DataFrame:
@@ -98,3 +115,8 @@ def test_where_nobody_asks_for_causes_no_kernel_is_asked(lab: Lab) -> None:
     ended = download(lab, 1000, spent=False)
     assert ended.result["valid"]
     assert not {name for name in ended.files() if name.endswith(".arrow")} - {"samples.arrow"}
+
+
+def test_a_server_that_never_accepts_is_what_a_client_waits_for(lab: Lab) -> None:
+    spent = spent_ns(run(lab, [GIVES_UP, "{address}", "{port}"], [NEVER_ACCEPTS, "{port}"]), "forward")
+    assert max(spent, key=lambda part: spent[part]) == "server_host"

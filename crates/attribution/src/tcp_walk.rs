@@ -114,6 +114,13 @@ impl<'w, 'a> Walk<'w, 'a> for TcpWalk<'w, 'a> {
         self.state.packets.iter().copied().find(closes).filter(|_| has_data || self.is_answered())
     }
 
+    /// Its program sent nothing, and did not close when the sender had: a kernel resets what is closed with unread data.
+    fn is_unread(&self, side: Side) -> bool {
+        let is_closed = |by: Side| self.state.packets.iter().any(|it| it.side == by && flags(it, TCP_FIN) != 0);
+        let is_silent = self.connection.sender(side.opposite()).sends.is_empty();
+        is_silent && is_closed(side) && !is_closed(side.opposite())
+    }
+
     fn last(&mut self, last: &'a PacketRecord) -> Option<Step> {
         if flags(last, TCP_SYN) != 0 || !self.is_answered() {
             return self.open(last.side);

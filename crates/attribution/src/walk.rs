@@ -141,6 +141,11 @@ pub trait Walk<'w, 'a: 'w>: Sized {
     /// The first closing packet, if any.
     fn close(&self, has_data: bool) -> Option<&'a PacketRecord>;
 
+    /// Whether nothing shows that the receiver's program in direction `side` ever read.
+    fn is_unread(&self, _side: Side) -> bool {
+        false
+    }
+
     /// Back from a last packet without a delivery after it.
     fn last(&mut self, last: &'a PacketRecord) -> Option<Step>;
 
@@ -195,6 +200,10 @@ pub trait Walk<'w, 'a: 'w>: Sized {
             self.state().at_sender(from, DelayCause::Closing, close.side, Some(close));
             return match last_data {
                 Some((at, side)) if at >= close.entered => Some(Step::Arrived(side, at)),
+                Some((at, side)) if side == close.side && self.is_unread(side) => {
+                    self.state().at_sender(at, DelayCause::receiver(side), side.opposite(), None);
+                    Some(Step::Arrived(side, at))
+                }
                 _ => Some(Step::Did(close.side, DelayCause::sender(close.side))),
             };
         }

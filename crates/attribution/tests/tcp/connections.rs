@@ -2,7 +2,7 @@
 
 use super::{HOSTS, PORT, PROPAGATION_US, Wire, at};
 use crosswind_attribution::{DelayCause, Flow, Interval, ProgramFacts, flows};
-use crosswind_ledger::{Headers, PacketRecord, TCP, TCP_ACK, UDP};
+use crosswind_ledger::{Headers, PacketRecord, TCP, TCP_ACK, TCP_FIN, TCP_RST, UDP};
 use crosswind_path::{Side, TimeSpent};
 
 /// Flows' time by cause, in microseconds.
@@ -82,6 +82,34 @@ fn datagrams_that_cross_on_a_path_that_takes_no_time_are_not_each_others_cause()
         packet.left = packet.left.map(|_| packet.entered);
     }
     assert_eq!(spent(&wire.packets, 0), [[(DelayCause::DatagramLoss, 300), (DelayCause::ClientHost, 10)]]);
+}
+
+#[test]
+fn a_client_that_gives_up_waited_for_a_server_that_never_read() {
+    let spent = |client: u8, server: u8| {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.data(2000, 0, 1000, true);
+        wire.ack(3000, 1000, 60_000, false);
+        for (side, us, flags) in [(Side::Forward, 900_000, client), (Side::Reverse, 901_000, server)] {
+            let headers = Headers { protocol: TCP, flags: flags | TCP_ACK, ..Headers::default() };
+            let (sequence, acknowledgement) = if side == Side::Forward { (1001, 1) } else { (1, 1001) };
+            wire.add(side, us, true, Headers { sequence, acknowledgement, ..headers });
+        }
+        spent(&wire.packets, 902_000)
+    };
+    let closing = (DelayCause::Closing, 2 * PROPAGATION_US);
+    let unread = [
+        (DelayCause::TcpHandshake, 2000),
+        (DelayCause::PropagationForward, PROPAGATION_US),
+        (DelayCause::ServerHost, 897_000),
+        closing,
+    ];
+    assert_eq!(spent(TCP_FIN, TCP_RST), [unread]);
+    // One that closes may have read, and one whose client resets has nothing to close.
+    let read = [(DelayCause::TcpHandshake, 2000), (DelayCause::ClientHost, 898_000), closing];
+    assert_eq!(spent(TCP_FIN, TCP_FIN), [read]);
+    assert_eq!(spent(TCP_RST, TCP_RST), [read]);
 }
 
 /// A connection losing its first segment of two, then waiting for its window: as captured from the packet `first` on.
