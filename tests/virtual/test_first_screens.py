@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from documents import Document, answers_of, kept_section, section
+from documents import Document, kept_section, section
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 from virtual.test_site import pattern
@@ -25,9 +25,10 @@ def test_a_quick_study_says_what_it_found(
     requires_kernel()
     monkeypatch.setenv("COLUMNS", "80")
     crosswind = Cli(tmp_path, capfd)
-    assert crosswind("run", screen.stem, "--quick", "--clock", "virtual", "--output", "run").status == 0
+    ran = crosswind("run", screen.stem, "--quick", "--clock", "virtual", "--output", "run", "--json")
+    assert ran.status == 0, ran.err
     shown = crosswind("report", "run").out.replace("\u202f", " ")
     assert re.fullmatch(pattern(screen.read_text("utf-8").splitlines()), shown), shown
-    name, answers = answers_of(tmp_path / "run")
+    name = ran.json["study"]
     (document,) = [each for each in Document.all() if name in each.studies]
-    assert kept_section(name).rstrip() == section(document, name, answers).rstrip()
+    assert kept_section(name).rstrip() == section(document, name, ran.json["answers"]).rstrip()
