@@ -12,11 +12,11 @@ from crosswind.execution.planning import presentation
 from crosswind.findings.published.declare import OwnStatement, Published, PublishedTable
 from crosswind.findings.question.declare import QuestionTable
 from crosswind.study.design import Study
-from crosswind.study.files import builtin_studies
+from crosswind.study.files import builtin_names
 from documents import NOTE, OWN, RUN, Document, kept_section, shown
 from study_texts import shipped
 
-NAMES = [name for name, _ in builtin_studies()]
+NAMES = builtin_names()
 
 ERRORS = [error for document in Document.all() for error in document.errors]
 

@@ -6,10 +6,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from crosswind.study.files import builtin_studies, load_study
+from crosswind.study.files import builtin_names, load_study
 from crosswind.study.schema import study_schema
 
-NAMES = [name for name, _ in builtin_studies()]
+NAMES = builtin_names()
 
 
 # Checked once: `jsonschema.validate` would check the schema each time, which takes longer than to check a study.

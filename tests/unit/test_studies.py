@@ -25,13 +25,13 @@ from crosswind.models import unknown_models
 from crosswind.stats.design import mean_shortage
 from crosswind.store.manifest import Options
 from crosswind.study.design import Study
-from crosswind.study.files import builtin_studies
+from crosswind.study.files import builtin_names
 from crosswind.study.keys import SETTINGS
 from crosswind.study.plan import Plan
 from study_texts import shipped
 
 ROOT = Path(__file__).parents[2]
-NAMES = [name for name, _ in builtin_studies()]
+NAMES = builtin_names()
 SECOND_NS = 10**9
 NATIVE = ("socketio-websocket", "socketio-webtransport")
 

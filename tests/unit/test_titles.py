@@ -7,7 +7,7 @@ import pytest
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.study.design import Study
-from crosswind.study.files import builtin_studies, load_study
+from crosswind.study.files import builtin_names, load_study
 
 STUDY = """
 title = "Messages of {workload.size} over links of {path.delay}"
@@ -57,7 +57,7 @@ def test_a_placeholder_that_is_no_key_is_refused(table: str) -> None:
     assert caught.value.hint == 'did you mean "workload.size"?'
 
 
-@pytest.mark.parametrize("name", [name for name, _ in builtin_studies()])
+@pytest.mark.parametrize("name", builtin_names())
 def test_no_built_in_title_has_a_placeholder_left(name: str) -> None:
     study = load_study(name)
     for variant in (study, study.quick()):

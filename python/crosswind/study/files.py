@@ -41,6 +41,11 @@ def load_study(name_or_path: str, *, kinds: Sequence[str] = ()) -> Study:
     raise StudyError(f"{shown(name_or_path)}: {what}", hint=f"{hint} (`crosswind studies` lists them{also})")
 
 
+def builtin_names() -> tuple[str, ...]:
+    """The name of every built-in study, in order, without reading any."""
+    return tuple(path.stem for path in _builtin_paths())
+
+
 def builtin_studies() -> tuple[tuple[str, str], ...]:
     """Name and title of every built-in study, by name."""
     return tuple((path.stem, _builtin(path).title) for path in _builtin_paths())

@@ -14,7 +14,7 @@ from crosswind.cli.text import seconds_text, size_text
 from crosswind.errors import CrosswindError
 from crosswind.execution.planning import plan_costs, refuse_unknown_models, refuse_unmeasured
 from crosswind.study.design import Study
-from crosswind.study.files import builtin_studies
+from crosswind.study.files import builtin_names, builtin_studies
 from crosswind.study.networks import NETWORKS
 from crosswind.study.plan import Plan
 from crosswind.study.starter import NO_COMPARISON, STARTERS, starter
@@ -44,7 +44,7 @@ def choices() -> dict[str, Any]:
 
 def builtin_text(name: str) -> str | None:
     """A built-in study's TOML; None where there is none of the name."""
-    known = {name for name, _ in builtin_studies()}
+    known = builtin_names()
     return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8") if name in known else None
 
 
