@@ -12,6 +12,7 @@ from crosswind.errors import EngineError
 from virtual.everyone import Everyone, at_home, for_everyone
 from virtual.lab import VirtualCells
 from virtual.paced import Paced, written
+from virtual.shared_runs import SharedRuns, home_of_all_workers
 
 
 def requires_kernel() -> Kernel:
@@ -67,3 +68,9 @@ def cells(template: Template, tmp_path: Path) -> VirtualCells:
 def paced(tmp_path_factory: pytest.TempPathFactory) -> Paced:
     """A sender of numbered packets, and their receiver."""
     return written(tmp_path_factory.mktemp("paced"))
+
+
+@pytest.fixture(scope="session")
+def shared_runs(tmp_path_factory: pytest.TempPathFactory) -> SharedRuns:
+    """What makes a run once for all tests that look at it."""
+    return SharedRuns(home_of_all_workers(tmp_path_factory))

@@ -11,6 +11,7 @@ from crosswind.store.directory import Store
 from crosswind.store.record import record_of
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
+from virtual.shared_runs import LOSSES_OF_UPLOADS, SharedRuns
 
 # Upload of 10 kB, 25 ms each way, connecting included: ms without loss, and added by the loss of each packet.
 UPLOADS: dict[str, tuple[int, list[int], list[int]]] = {
@@ -18,7 +19,7 @@ UPLOADS: dict[str, tuple[int, list[int], list[int]]] = {
     "https1": (125, [1056, 0, 254, 0, *[50] * 5, 66, 66, 308, 0, 0, 0, 0], [1031, 0, 253, *[0] * 10]),
     "http3": (125, [1000, 201, *[0] * 6, 7, 7, 50, 50, 57], [1050, 0, 101]),
 }
-ECHO = ("run", "echo", "--delay", "20ms", "--messages", "10", "--each-loss")
+ECHO = ("run", "echo", "--delay", "20ms", "--messages", "10", "--each-loss", "--transport")
 
 
 def costs(each: dict[str, Any], direction: str) -> list[int]:
@@ -28,14 +29,14 @@ def costs(each: dict[str, Any], direction: str) -> list[int]:
 
 
 def test_the_loss_of_each_packet_of_an_upload_costs_what_it_did_by_hand(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], shared_runs: SharedRuns
 ) -> None:
     requires_kernel()
     crosswind = Cli(tmp_path, capfd)
-    words = ("run", "transfer", "--direction", "upload", "--size", "10kB", "--delay", "25ms", "--each-loss")
-    ran = crosswind(*words, "--transport", ",".join(UPLOADS), "--json")
+    ran = shared_runs(crosswind, *LOSSES_OF_UPLOADS, output="upload")
     assert ran.status == 0, ran.err
-    for each, (clean, to_server, to_client) in zip(ran.json["each_packet"], UPLOADS.values(), strict=True):
+    report = crosswind("report", "upload", "--json").json
+    for each, (clean, to_server, to_client) in zip(report["each_packet"], UPLOADS.values(), strict=True):
         assert round(each["clean_ns"] / 1e6) == clean
         for direction, expected in (("forward", to_server), ("reverse", to_client)):
             measured = costs(each, direction)
@@ -43,23 +44,25 @@ def test_the_loss_of_each_packet_of_an_upload_costs_what_it_did_by_hand(
             assert not any(measured[len(expected) :])
         assert each["slope_ns"] == sum(loss["cost_ns"] for loss in each["costs"])
         assert each["curve"]["pairs"] == 64
-    (page,) = (tmp_path / "crosswind-runs").glob("*/report.html")
+    page = tmp_path / "upload" / "report.html"
     assert page.read_text(encoding="utf-8").count("timeline-of-c000-r01-packet-0-to-the-server-1-056-s") == 2
-    tcp = ran.json["each_packet"][0]
+    tcp = report["each_packet"][0]
     causes = {loss["cause"] for loss in tcp["costs"] if loss["cost_ns"]}
     assert causes == {"syn_timer", "fast_recovery"}
     # Ten kilobytes are seven segments.
     carried = [loss["carries"] for loss in tcp["costs"] if loss["direction"] == "forward"]
     assert (carried[:2], carried[2:9]) == (["SYN", "no data"], [*["1448 B"] * 6, "1312 B"])
     # Repetitions that lose a packet by design are in no estimate.
-    assert [cell["repetitions"] for cell in ran.json["cells"]] == [1, 1, 1]
+    assert [cell["repetitions"] for cell in report["cells"]] == [1, 1, 1]
 
 
 def test_messages_on_one_connection_cost_a_timer_each_and_connecting_stands_apart(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], shared_runs: SharedRuns
 ) -> None:
     requires_kernel()
-    (each,) = Cli(tmp_path, capfd)(*ECHO, "--transport", "tcp", "--json").json["each_packet"]
+    crosswind = Cli(tmp_path, capfd)
+    assert shared_runs(crosswind, *ECHO, "tcp", output="run").status == 0
+    (each,) = crosswind("report", "run", "--json").json["each_packet"]
     in_ms = costs(each, "forward") + costs(each, "reverse")
     assert (len(in_ms), in_ms.count(0), in_ms.count(244) + in_ms.count(248)) == (31, 9, 20)
     assert each["of_one_seed"] is None
@@ -74,12 +77,12 @@ def test_a_lost_datagram_is_a_lost_exchange_and_a_sample_of_the_packets_says_so(
 ) -> None:
     requires_kernel()
     crosswind = Cli(tmp_path, capfd)
-    (each,) = crosswind(*ECHO, "--transport", "udp", "--json").json["each_packet"]
+    (each,) = crosswind(*ECHO, "udp", "--json").json["each_packet"]
     assert (each["packets"], each["slope_ns"]) == ({"forward": 10, "reverse": 10}, None)
     assert {(loss["cost_ns"], loss["failed"]) for loss in each["costs"]} == {(None, 1)}
     # A message or its answer: 2 % of exchanges for each 1 % of loss.
     assert each["slope_failed"] == 2
-    (each,) = crosswind(*ECHO, "--transport", "tcp", "--jitter", "1ms", "--json").json["each_packet"]
+    (each,) = crosswind(*ECHO, "tcp", "--jitter", "1ms", "--json").json["each_packet"]
     assert each["of_one_seed"] == "packets are delayed at random"
     study = tmp_path / "some.toml"
     study.write_text(
@@ -95,10 +98,12 @@ def test_a_lost_datagram_is_a_lost_exchange_and_a_sample_of_the_packets_says_so(
     assert sample["slope_connect_ns"] == sum(loss["cost_ns"] for loss in opening)
 
 
-def test_a_run_without_the_result_of_one_packet_has_no_sum(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_the_result_of_one_packet_has_no_sum(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], shared_runs: SharedRuns
+) -> None:
     requires_kernel()
     crosswind = Cli(tmp_path, capfd)
-    assert crosswind(*ECHO, "--transport", "tcp", "--output", "run").status == 0
+    assert shared_runs(crosswind, *ECHO, "tcp", output="run").status == 0
     shutil.rmtree(tmp_path / "run/cells/c000-r05")
     left = crosswind("report", "run", "--json", "--fail-if", "mean(loss_cost) > 1us").json
     (each,) = left["each_packet"]

@@ -16,6 +16,7 @@ import pytest
 from conftest import ROOT
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
+from virtual.shared_runs import LOSSES_OF_UPLOADS, SharedRuns
 
 NARROW_SPACE = "\u202f"
 PAGES = [ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
@@ -37,7 +38,11 @@ def pattern(shown: list[str]) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_shows_what_its_commands_print(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    shared_runs: SharedRuns,
 ) -> None:
     requires_kernel()
     monkeypatch.setenv("COLUMNS", "100")
@@ -49,7 +54,10 @@ def test_a_page_shows_what_its_commands_print(
             subprocess.run([sys.executable, *words], cwd=tmp_path, check=True)
             continue
         assert program == "crosswind", command
-        ended = crosswind(*(word.replace("python3", sys.executable) for word in words))
+        if tuple(words[:-1]) == (*LOSSES_OF_UPLOADS, "--output"):
+            ended = shared_runs(crosswind, *LOSSES_OF_UPLOADS, output=words[-1])
+        else:
+            ended = crosswind(*(word.replace("python3", sys.executable) for word in words))
         printed = (ended.out + ended.err).replace(NARROW_SPACE, " ") + (f"{ended.status}\n" if status else "")
         assert status or ended.status == 0, ended.err
         assert re.fullmatch(pattern(shown), printed), f"$ {command}\n{printed}"
