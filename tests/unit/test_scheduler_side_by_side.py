@@ -4,20 +4,23 @@ import errno
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from conftest import GOOD_END
 from crosswind.errors import DiskError
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.processors import Processors
 from crosswind.execution.scheduler import Scheduler
+from crosswind.execution.workers.local import LocalWorker
 from crosswind.store.directory import Store
 from crosswind.store.files import write_sealed
 from crosswind.store.manifest import ClockJump, Status
 from crosswind.store.wallclock import WallClock
 from fixture_types import FakeCell
 from runs import new_run
-from sessions import FIRST, GATED, Crowd, light, missing, result, session
+from sessions import FIRST, GATED, Crowd, Log, light, missing, result, session
 
 
 def at_once(run: Path, keys: list[str]) -> int:
@@ -126,6 +129,30 @@ def test_a_disk_that_refuses_one_cell_ends_all(
         session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=3), jobs=3).run()
     assert list((tmp_path / "run" / "cells").iterdir()) == []
     assert Store.read(tmp_path / "run").manifest.status is Status.STOPPED
+
+
+def test_files_are_kept_beside_the_next_cell_where_that_disturbs_nobody(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalWorker, "is_undisturbed", True)
+    log = Log()
+    assert session(tmp_path / "run", fake_cell(GOOD_END + "start(); finish()"), log, cells=3).run() is Status.DONE
+    starts_and_ends = ["start c000", "start c001", "end c000", "start c002", "end c001", "end c002"]
+    assert [line.partition("-")[0] for line in log.lines[1:-1]] == starts_and_ends
+    assert [result(tmp_path / "run", f"c{number:03d}-r00")["beside"] for number in range(3)] == [0, 0, 0]
+
+
+def test_a_disk_that_refuses_ends_the_next_cell_too(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalWorker, "is_undisturbed", True)
+    monkeypatch.setattr("crosswind.store.cells.sync_tree", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
+    body = GATED + "begin()\nif key == 'c000-r00': finish(); sys.exit()\nsignal.pause()"
+    log = Log()
+    with pytest.raises(DiskError, match="No space left"):
+        session(tmp_path / "run", fake_cell(body), log, cells=2).run()
+    assert log.lines[1:] == ["start c000-r00", "start c001-r00", "over"]
+    assert list((tmp_path / "run" / "cells").iterdir()) == []
 
 
 def test_processors_of_a_cell_that_ended_are_given_to_the_next(

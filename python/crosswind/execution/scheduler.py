@@ -7,6 +7,7 @@ full disk, an unattainable budget) ends it.
 
 import selectors
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,6 +71,7 @@ class Scheduler:
         self._clock = clock or WallClock()
         self._workers = workers_of(store, binary=binary, jobs=jobs, on=on)
         self._running: dict[str, RunningCell] = {}
+        self._ended: deque[tuple[RunningCell, CellEnd, str]] = deque()
         self._fatal: CrosswindError | None = None
         self._stops = StopRequests()
         self._selector = selectors.DefaultSelector()
@@ -123,9 +125,7 @@ class Scheduler:
                 self._end_run(problem)
             self._start_what_may()
             self._wait()
-            for cell in [cell for cell in self._running.values() if cell.execution.done]:
-                del self._running[cell.planned.key]
-                self._end(cell, cell.execution.end())
+            self._keep_ended()
 
     def _finish_sending(self) -> None:
         """Waits until an object store has everything, or somebody asks for the second time to stop."""
@@ -246,9 +246,21 @@ class Scheduler:
 
     # A cell's end
 
-    def _end(self, cell: RunningCell, end: CellEnd) -> None:
-        cell.watch(self._selector)
-        cell.worker.handle_end(cell)
+    def _keep_ended(self) -> None:
+        """Keeps the files of ended cells, and where that disturbs nobody, starts the next ones before."""
+        for cell in [cell for cell in self._running.values() if cell.execution.done]:
+            del self._running[cell.planned.key]
+            self._ended.append((cell, cell.execution.end(), self._clock.stamp()))
+            cell.watch(self._selector)
+            cell.worker.handle_end(cell)
+        try:
+            if self._ended and all(cell.worker.is_undisturbed and not end.failure for cell, end, _ in self._ended):
+                self._start_what_may()
+        finally:
+            while self._ended:
+                self._end(*self._ended.popleft())
+
+    def _end(self, cell: RunningCell, end: CellEnd, stamp: str) -> None:
         failure = end.failure
         if failure is not None and self._ending:
             # The run's end caused the failure; the cell is not to blame.
@@ -260,14 +272,14 @@ class Scheduler:
             return
         try:
             if cell.worker.is_to_repeat(cell, end, is_last=self._ending):
-                self._cells.commit_missed(cell.part, cell.result(end, ended=self._clock.stamp()))
+                self._cells.commit_missed(cell.part, cell.result(end, ended=stamp))
                 for observer in self._observers:
                     observer.cell_repeated(cell.planned, end)
                 return
-            self._cells.commit(cell.part, cell.result(end, ended=self._clock.stamp()))
+            self._cells.commit(cell.part, cell.result(end, ended=stamp))
         except EngineError as error:
             end = CellEnd(None, Failure(ErrorKind.PROTOCOL, error.message, error.hint), end.elapsed_ns)
-            self._cells.commit_failed(cell.part, cell.result(end, ended=self._clock.stamp()))
+            self._cells.commit_failed(cell.part, cell.result(end, ended=stamp))
         for observer in self._observers:
             observer.cell_ended(cell.planned, end)
         obstacle = cell.worker.obstacle()
@@ -284,3 +296,6 @@ class Scheduler:
             cell.execution.end()
             self._cells.discard(cell.part)
         self._running.clear()
+        for cell, _, _ in self._ended:
+            self._cells.discard(cell.part)
+        self._ended.clear()

@@ -22,6 +22,8 @@ class VirtualWorker(Worker):
     Args: jobs: cells at a time; None for one a processor. directory: that of their programs; None for this process's.
     """
 
+    is_undisturbed = True
+
     def __init__(
         self, missing: Sequence[PlannedCell], *, binary: Path, jobs: int | None, directory: Path | None = None
     ) -> None:

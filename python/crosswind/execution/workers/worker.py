@@ -90,10 +90,13 @@ class Launched:
 class Worker(ABC):
     """Runs repetitions in one place.
 
-    Attributes: has_machine_to_itself: whether no later worker may run anything while this one has something to run.
+    Attributes:
+        has_machine_to_itself: whether no later worker may run anything while this one has something to run.
+        is_undisturbed: whether its cells' results stay the same whatever this process does beside them.
     """
 
     has_machine_to_itself = False
+    is_undisturbed = False
 
     @abstractmethod
     def takes(self, planned: PlannedCell) -> bool:
