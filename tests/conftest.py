@@ -42,16 +42,30 @@ def missing(what: str) -> None:
 
 
 LONGEST = (
-    "scratch/test_adding.py", "virtual/test_test_runners.py", "virtual/test_ui_keyboard.py", "linux/test_two_hosts.py",
-    "unit/test_odd_command_lines.py", "virtual/test_ci_examples.py",
+    "virtual/test_first_screens.py", "scratch/test_adding.py", "virtual/test_counterfactual.py",
+    "virtual/test_ui_keyboard.py", "virtual/test_test_runners.py", "virtual/test_site.py",
+    "virtual/test_ci_examples.py", "unit/test_odd_command_lines.py", "linux/test_two_hosts.py",
 )  # fmt: skip
 """Files of the tests that take longest."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Has the longest run first, so that no worker is left with one of them when the others have nothing to do."""
-    items.sort(key=lambda item: not str(item.path).endswith(LONGEST))
+    """Has every worker begin with its share of the longest, so that none is left with one of them at the end.
+
+    Each worker of pytest-xdist first gets as many tests as the others, in this order.
+    """
+    longest = [item for name in LONGEST for item in items if str(item.path).endswith(name)]
+    others = [item for item in items if not str(item.path).endswith(LONGEST)]
+    workers, left = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), len(items)
+    items.clear()
+    for worker in range(workers):
+        share = longest[worker::workers]
+        shorter = max(0, left // (workers - worker) - len(share))
+        items += [*share, *others[:shorter]]
+        del others[:shorter]
+        left -= len(share) + shorter
+    items += others
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

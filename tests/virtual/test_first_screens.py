@@ -15,6 +15,9 @@ from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 from virtual.test_site import pattern
 
+# A study takes all processors, which other tests have too.
+pytestmark = pytest.mark.timeout(900)
+
 SCREENS = sorted((ROOT / "tests" / "first_screens").glob("*.txt"))
 
 
