@@ -288,6 +288,21 @@ def test_a_stream_window_of_http_2_between_programs_has_its_name(connections: Co
     assert "waited for the flow control of a stream of at most 65\u202f535 bytes, 13 times" in found["sentence"]
 
 
+def test_an_upload_by_curl_over_http_2_ends_with_its_answer(connections: Connections, tmp_path: Path) -> None:
+    serve = (
+        "require('http2').createServer().on('stream', (s) => s.resume().on('end', () => s.end('had it'))).listen(8000)"
+    )
+    (tmp_path / "body").write_bytes(bytes(400_000))
+    upload = [requires("curl"), "-s", "--http2-prior-knowledge", "--data-binary", f"@{tmp_path / 'body'}"]
+    (found,) = connections(
+        "--port", "8000", "--server", f'{requires("node")} -e "{serve}"', "--", *upload, "http://server:8000/"
+    )  # fmt: skip
+    # It polls a socket that can always be written to while it waits for a window, and then sets a timer of no time.
+    spent = in_ms(found)
+    assert spent["stream_window"] == 5 * RTT_MS
+    assert not {"client_host", "server_host"} & spent.keys()
+
+
 def test_two_small_writes_wait_for_nagle_and_not_for_the_server(connections: Connections) -> None:
     # Each of 20 requests takes a round trip more for its second write. All but the first few wait for a late
     # acknowledgement.

@@ -30,11 +30,11 @@ def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
     pages.mkdir()
     (pages / "page").write_bytes((BODY * SIZE)[:SIZE])
 
-    def of(client: str, *options: str, scheme: str = "http", serves: str = "") -> dict[str, Any]:
+    def of(client: str, *options: str, scheme: str = "http", serves: str = "", page: str = "page") -> dict[str, Any]:
         files = f"{certificate.key_path} {certificate.certificate_path}"
         serve = f"{requires('nghttpd')} {serves} -d {pages} {{port}} {files if scheme == 'https' else '--no-tls'}"
         kept = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
-        url = f"{scheme}://server:{{port}}/page"
+        url = f"{scheme}://server:{{port}}/{page}"
         ended = crosswind(
             "exec", "--clock", "virtual", "--delay", f"{RTT_MS // 2}ms", "--initial-window", "100", *options, "--json",
             "--output", str(kept), "--server", serve, "--", *client.split(), url,
@@ -107,10 +107,11 @@ def test_without_secrets_of_tls_1_3_a_window_is_told_as_round_trips(run: Run, tm
 def test_a_window_that_settings_make_smaller_is_followed(run: Run, tmp_path: Path) -> None:
     # The client sends 65,535 bytes before it knows the server's settings.
     upload = f"curl -so /dev/null --http2-prior-knowledge --data-binary @{tmp_path / 'pages/page'}"
-    told = run(upload, serves="-w15")
+    # A page would be the answer, and be sent meanwhile.
+    told = run(upload, serves="-w15", page="none")
     waits = -(-(SIZE - 65_535) // 32_767)
     assert the(told, "stream_window")["times"] == waits
     assert in_ms(told, "stream_window") == pytest.approx(waits * RTT_MS, abs=0.01)
-    wide = run(upload, serves="-w20 -W20")
+    wide = run(upload, serves="-w20 -W20", page="none")
     assert in_ms(wide, "stream_window", "connection_window") == 0
     assert wide["whole_ns"] / MS == pytest.approx(told["whole_ns"] / MS - (waits - 2) * RTT_MS, abs=0.1)

@@ -14,7 +14,7 @@ connection, _ = socket.create_server(("", 80)).accept()
 while data := connection.recv(100): connection.sendall(data)
 """
 CLIENT = """
-import os, select, socket, sys, time
+import os, select, signal, socket, sys, time
 connection = socket.create_connection((sys.argv[1], 80))
 connection.setblocking(False)
 begun = time.monotonic_ns()
@@ -29,6 +29,16 @@ LOOPS = {
 poll = select.epoll()
 poll.register(connection, select.EPOLLIN | select.EPOLLOUT)
 while not poll.poll(0.25)[0][1] & select.EPOLLIN: pass
+""",
+    "ignores a signal on each turn": """
+for _ in range(10_000):
+    if select.select([connection], [connection], [])[0]: break
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+else: sys.exit("it has not paid")
+""",
+    "polls twice on each turn": """
+ask = [connection], [connection], [], 1
+while not (select.select(*ask) and select.select(*ask)[0]): pass
 """,
     "polls without waiting": "while not select.select([connection], [], [], 0)[0]: pass",
     "tries to receive": """
@@ -62,3 +72,10 @@ def test_a_loop_ends_when_what_it_asks_for_is_there(cells: VirtualCells, loop: s
     assert waited_ns // 1000 == 40_000
     # A call reads the clock a few times, which takes 1 ns; a loop that also does something pays 1 us a call.
     assert 0 <= echo_ns(cells, loop) - waited_ns <= (2_000 if "write" in loop else 10)
+
+
+def test_a_program_that_polls_and_receives_finds_its_clock_a_microsecond_later(cells: VirtualCells) -> None:
+    begin, receive = f"{WAIT}\nbegun = time.monotonic_ns()", "connection.recv(1)"
+    # Timers are up to 0.5 us late.
+    assert 1000 <= echo_ns(cells, f"{begin}\n{WAIT}\n{receive}") <= 1510
+    assert echo_ns(cells, f"{begin}\n{receive}") <= 10

@@ -55,21 +55,43 @@ enum outcome {
 	FRUITLESS,	/* it failed, or found nothing */
 };
 
+/*
+ * How far a process is with work that takes each machine longer than a microsecond: to poll and to receive, between two
+ * readings of the clock. Curl takes a timer that it has set meanwhile for one from before where both readings are the same.
+ */
+enum work {
+	NONE,
+	READ_CLOCK,
+	POLLED,
+	RECEIVED,
+};
+
 /* Of a process, since time has passed for the last time without its paying for it. */
 struct account {
 	pid_t process;
 	unsigned long long since;
 	unsigned long long calls_before;	/* of all processes */
 	unsigned int fruitless, questions, calls;
-	bool found;				/* by the last poll, and nothing was done since */
+	unsigned long found;			/* by the last poll, if nothing was done since */
 	struct task_struct *thread;		/* that made the last call */
 	unsigned long sleeps;			/* its own, but for those it paid with */
 	int unpaid;				/* the call for which it pays before it makes it again; -1: none */
 	unsigned int since_unpaid;		/* calls */
 	unsigned long long paid_ns;		/* since the process last did something */
+	enum work work;
 };
 
 static struct account accounts[ACCOUNTS];
+
+static bool receives(int syscall)
+{
+	return syscall == __NR_read || syscall == __NR_readv || syscall == __NR_recvfrom || syscall == __NR_recvmsg;
+}
+
+static bool reads_clock(int syscall)
+{
+	return syscall == __NR_clock_gettime || syscall == __NR_gettimeofday || syscall == __NR_time;
+}
 
 static enum outcome outcome_of(int syscall, unsigned long ret)
 {
@@ -99,6 +121,8 @@ static enum outcome outcome_of(int syscall, unsigned long ret)
 	case __NR_gettid:
 	case __NR_gettimeofday:
 	case __NR_ioctl:
+	/* Curl has SIGPIPE ignored and handled again around each of its polls. */
+	case __NR_rt_sigaction:
 	case __NR_rt_sigprocmask:
 	case __NR_setsockopt:
 	case __NR_time:
@@ -145,6 +169,8 @@ static void allow_readings(pid_t process, const struct account *account)
 
 	reader = process;
 	readings_allowed = asked < QUESTIONS ? QUESTIONS - asked : READINGS_A_CALL;
+	if (holds(account, process) && account->work == RECEIVED)
+		readings_allowed = 0;
 	um_vdso_allow_readings(readings_allowed);
 }
 
@@ -153,8 +179,11 @@ static void count_readings(struct account *account)
 	unsigned int left = um_vdso_readings_left();
 
 	/* A process may write anything there. */
-	if (account->process == reader && left < readings_allowed)
+	if (account->process == reader && left < readings_allowed) {
 		account->questions += readings_allowed - left;
+		account->work = READ_CLOCK;
+		readings_allowed = left;
+	}
 }
 
 /* Before another task runs. */
@@ -171,18 +200,31 @@ void um_before_switch(struct task_struct *to)
 	allow_readings(to->tgid, &accounts[to->tgid % ACCOUNTS]);
 }
 
+/* Goes on with this process's work, after a call with this outcome. */
+static void work(struct account *account, int syscall, enum outcome outcome)
+{
+	if (reads_clock(syscall))
+		account->work = READ_CLOCK;
+	else if (account->work == READ_CLOCK && outcome == FOUND)
+		account->work = POLLED;
+	else if (account->work == POLLED && outcome == PROGRESS && receives(syscall))
+		account->work = RECEIVED;
+}
+
 /* Whether the process of this account is in a loop, after a call with this outcome. */
-static bool loops(struct account *account, enum outcome outcome)
+static bool loops(struct account *account, enum outcome outcome, unsigned long ret)
 {
 	struct task_struct *task = account->thread;
-	bool again = account->found;
+	/* A poll that finds more than the one before it has an answer. */
+	bool again = outcome == FOUND && account->found >= ret;
 
 	if (account->sleeps != task->nvcsw) {
 		account->sleeps = task->nvcsw;
 		account->calls = 0;
 	}
 	account->calls++;
-	account->found = outcome == FOUND || (again && outcome != PROGRESS);
+	if (outcome == FOUND || outcome == PROGRESS)
+		account->found = outcome == FOUND ? ret : 0;
 	switch (outcome) {
 	case PROGRESS:
 		account->questions = 0;
@@ -270,6 +312,15 @@ static void pay(struct account *account)
 		account->sleeps = current->nvcsw;
 }
 
+/* What others do meanwhile ends a sleep, but not this work. */
+static void pay_for_work(struct account *account)
+{
+	unsigned long long until = um_guest_state->virtual_ns + LEAST_PRICE_NS;
+
+	while (um_guest_state->virtual_ns < until && account->process == current->tgid)
+		pay(account);
+}
+
 /*
  * A loop pays before it makes a call again: so it learns at once what ended its sleep, and when it has come to its end, what it
  * does next is free.
@@ -282,6 +333,13 @@ void um_before_call(int syscall)
 		account->unpaid = -1;
 		pay(account);
 	}
+	if (account->process == current->tgid && account->work == RECEIVED && reads_clock(syscall)) {
+		account->work = NONE;
+		pay_for_work(account);
+	}
+	/* Time may pass in this call: readings before it are not after it. */
+	if (holds(account, current->tgid))
+		count_readings(account);
 	um_forget_readings();
 	um_guest_state->syscalls++;
 	um_guest_state->syscall = syscall;
@@ -296,15 +354,17 @@ void um_before_call(int syscall)
 /* Returns whether it decides what calls cost. */
 int um_after_call(int syscall, unsigned long ret)
 {
+	enum outcome outcome = outcome_of(syscall, ret);
 	struct account *account;
 
 	if (time_travel_mode != TT_MODE_INFCPU)
 		return 0;
 	account = account_of(current);
 	count_readings(account);
+	work(account, syscall, outcome);
 	account->since_unpaid++;
 	/* A call that it did not make again was no part of a loop. */
-	if (loops(account, outcome_of(syscall, ret)) && (account->unpaid < 0 || account->since_unpaid > FRUITLESS_CALLS)) {
+	if (loops(account, outcome, ret) && (account->unpaid < 0 || account->since_unpaid > FRUITLESS_CALLS)) {
 		account->unpaid = syscall;
 		account->since_unpaid = 0;
 	}
