@@ -1,7 +1,6 @@
 """The emulator in the kernel of virtual time beside the one in a process: the same packets, fates and times."""
 
 import polars as pl
-import polars.selectors as cs
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -57,13 +56,9 @@ def both(cells: VirtualCells, workload: Object, **sections: Object) -> tuple[Vir
 
 
 def until_the_last_exchange(ran: VirtualRun) -> pl.DataFrame:
-    """Its packets. How a connection is closed depends on which of two hosts comes first at one instant.
-
-    What hosts say of their sending reaches only the emulator in the kernel.
-    """
+    """Its packets. How a connection is closed depends on which of two hosts comes first at one instant."""
     last_ns = ran.samples().select(pl.coalesce("received_ns", "sent_ns")).max().item()
-    told = ["trigger", "held_by", "held_since_ns", "written_ns", "woken_thread", "slept_since_ns"]
-    packets = ran.packets().drop(*told, cs.starts_with("woken_by"))
+    packets = ran.packets()
     return packets.filter(pl.col("in_ns") < last_ns).sort("direction", "index", "copy")
 
 

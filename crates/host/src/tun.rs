@@ -1,17 +1,26 @@
 //! TUN devices without offloads: each read or write is an IP packet up to the MTU.
 
 use crate::error::{HostError, Result};
+use crate::guest::in_virtual_time;
 use crate::ifreq;
-use nix::sys::uio::readv;
+use crosswind_packet::RawSending;
+use nix::sys::uio::{readv, writev};
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
+
+/// The header of virtio before each packet: no offload has anything to say there.
+const VIRTIO_HEADER: usize = 10;
+/// With what a guest's kernel says behind it (kernel/patches/0032).
+const HEADER: usize = VIRTIO_HEADER + size_of::<RawSending>();
 
 /// The emulator's end of a host's network device.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
+    /// Whether a header stands before each packet.
+    has_headers: bool,
 }
 
 impl Tun {
@@ -31,7 +40,9 @@ impl Tun {
                     error.hint("run with sudo, or `crosswind doctor` to see what this machine allows")
                 }
             })?;
-        let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+        let has_headers = in_virtual_time();
+        let header = if has_headers { libc::IFF_VNET_HDR } else { 0 };
+        let flags = (libc::IFF_TUN | libc::IFF_NO_PI | header) as libc::c_short;
         let mut request = ifreq::about(name, libc::__c_anonymous_ifr_ifru { ifru_flags: flags });
         // SAFETY: the descriptor is open and `request` is a whole ifreq that outlives the call.
         if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } < 0 {
@@ -43,27 +54,43 @@ impl Tun {
         if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST, 1) } < 0 {
             return Err(HostError::new(format!("cannot keep the TUN device {name}"), io::Error::last_os_error()));
         }
-        Ok(Self { file })
+        let size = HEADER as libc::c_int;
+        // SAFETY: the descriptor is open and `size` outlives the call.
+        if has_headers && unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const size) } < 0 {
+            return Err(HostError::new(
+                format!("cannot have a header before packets of {name}"),
+                io::Error::last_os_error(),
+            ));
+        }
+        Ok(Self { file, has_headers })
     }
 
     /// A device over any packet-wise descriptor.
     #[cfg(test)]
     pub fn over(device: std::os::fd::OwnedFd) -> Self {
-        Self { file: device.into() }
+        Self { file: device.into(), has_headers: false }
     }
 
-    /// Reads a packet, if one waits: an excess over the first buffer goes into the second.
-    pub fn read(&self, into: &mut [u8], rest: &mut [u8]) -> io::Result<Option<usize>> {
-        match readv(&self.file, &mut [IoSliceMut::new(into), IoSliceMut::new(rest)]) {
-            Ok(n) => Ok(Some(n)),
+    /// Reads a packet, if one waits: an excess over the first buffer goes into the second. With what the kernel knows.
+    pub fn read(&self, into: &mut [u8], rest: &mut [u8]) -> io::Result<Option<(usize, RawSending)>> {
+        let mut header = [0; HEADER];
+        let expected = if self.has_headers { HEADER } else { 0 };
+        let mut buffers = [IoSliceMut::new(&mut header[..expected]), IoSliceMut::new(into), IoSliceMut::new(rest)];
+        match readv(&self.file, &mut buffers) {
+            Ok(n) => Ok(Some((n.saturating_sub(expected), RawSending::of_bytes(&header[VIRTIO_HEADER..])))),
             Err(nix::errno::Errno::EAGAIN) => Ok(None),
             Err(e) => Err(e.into()),
         }
     }
 
-    /// Hands a packet to the host. An error means the device did not take it.
-    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
-        nix::unistd::write(&self.file, packet)?;
+    /// Hands a packet to the host, whose threads know it by the number `waker`. An error means the device did not take it.
+    pub fn write(&self, packet: &[u8], waker: u64) -> io::Result<()> {
+        if self.has_headers {
+            let told = RawSending::delivered(waker);
+            writev(&self.file, &[IoSlice::new(&[0; VIRTIO_HEADER]), IoSlice::new(&told), IoSlice::new(packet)])?;
+        } else {
+            nix::unistd::write(&self.file, packet)?;
+        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! A TCP sender's reasons, by its kernel (`kernel/files/include/net/tcp_hold.h`).
 
 use crate::{Place, ThreadName, Timer, Waker};
+use core::mem::offset_of;
 use crosswind_units::{Instant, named};
 
 named! {
@@ -142,6 +143,37 @@ pub struct RawSending {
 }
 
 impl RawSending {
+    /// From the struct's bytes; what is missing is 0.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let word = |at: usize| {
+            let word = bytes.get(at..at + 8).and_then(|it| it.try_into().ok());
+            word.map_or(0, u64::from_ne_bytes)
+        };
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
+        let mut thread = ThreadName::default();
+        let name = offset_of!(Self, thread);
+        thread.0.iter_mut().zip(name..).for_each(|(letter, at)| *letter = byte(at));
+        Self {
+            held_since: word(offset_of!(Self, held_since)),
+            written_first: word(offset_of!(Self, written_first)),
+            written_last: word(offset_of!(Self, written_last)),
+            held_by: byte(offset_of!(Self, held_by)),
+            triggered_by: byte(offset_of!(Self, triggered_by)),
+            waker: word(offset_of!(Self, waker)),
+            timers_since: word(offset_of!(Self, timers_since)),
+            before_timers: word(offset_of!(Self, before_timers)),
+            thread,
+        }
+    }
+
+    /// The struct's bytes for a packet that is delivered, which its receiver's threads know as `waker`.
+    pub fn delivered(waker: u64) -> [u8; size_of::<Self>()] {
+        let mut bytes = [0; size_of::<Self>()];
+        let at = offset_of!(Self, waker);
+        bytes[at..at + 8].copy_from_slice(&waker.to_ne_bytes());
+        bytes
+    }
+
     /// The same with the path's times, by `own`; none for other packets than TCP's.
     pub fn read(self, own: impl Fn(u64) -> Instant) -> Option<Sending> {
         let time = |at: u64| (at > 0).then(|| own(at));

@@ -29,12 +29,6 @@ pub struct Known {
     pub waker: Option<Waker>,
 }
 
-impl From<Headers> for Known {
-    fn from(headers: Headers) -> Self {
-        Self { headers, ..Self::default() }
-    }
-}
-
 /// The accounts when they are closed.
 pub struct Totals {
     pub ledger: Ledger,
@@ -106,14 +100,7 @@ impl Accounts {
     }
 
     /// The receiver's device took a packet at `actual`.
-    pub fn handle_delivery(
-        &mut self,
-        side: Side,
-        packet: &Packet,
-        known: impl Into<Known>,
-        bytes: &[u8],
-        actual: Instant,
-    ) {
+    pub fn handle_delivery(&mut self, side: Side, packet: &Packet, known: Known, bytes: &[u8], actual: Instant) {
         self.ledger.handle_delivery(side, packet.size);
         self.ledger.handle_end(side, packet.index, Some(actual));
         if let Some(hop) = packet.marked_in {
@@ -123,16 +110,16 @@ impl Accounts {
             self.ledger.handle_corruption(side);
         }
         self.recorder.received(side, actual, bytes);
-        self.record(side, packet, known.into(), Some(actual), Verdict::Delivered);
+        self.record(side, packet, known, Some(actual), Verdict::Delivered);
     }
 
     /// A packet was dropped.
-    pub fn handle_drop(&mut self, side: Side, packet: &Packet, known: impl Into<Known>, cause: DropCause) {
+    pub fn handle_drop(&mut self, side: Side, packet: &Packet, known: Known, cause: DropCause) {
         self.ledger.handle_drop(side, cause, packet.hop);
         if packet.copy == 0 {
             self.ledger.handle_end(side, packet.index, None);
         }
-        self.record(side, packet, known.into(), None, Verdict::Dropped(cause));
+        self.record(side, packet, known, None, Verdict::Dropped(cause));
     }
 
     /// A background packet has left the path, or was dropped.
@@ -159,8 +146,8 @@ impl Accounts {
     }
 
     /// A packet is still in the path at the end.
-    pub fn handle_rest(&mut self, side: Side, packet: &Packet, known: impl Into<Known>) {
-        self.record(side, packet, known.into(), None, Verdict::Queued);
+    pub fn handle_rest(&mut self, side: Side, packet: &Packet, known: Known) {
+        self.record(side, packet, known, None, Verdict::Queued);
     }
 
     /// Hands the last records over and gives the totals.

@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::error::{HostError, Result};
 use crate::tun::Tun;
+use crosswind_packet::RawSending;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -69,13 +70,13 @@ impl Devices {
     }
 
     /// Reads a packet from a host, if one waits.
-    pub fn read(&self, from: Sender, into: &mut [u8], rest: &mut [u8]) -> Result<Option<usize>> {
+    pub fn read(&self, from: Sender, into: &mut [u8], rest: &mut [u8]) -> Result<Option<(usize, RawSending)>> {
         self.tuns[from.place()].read(into, rest).map_err(|e| HostError::new("cannot read from a TUN device", e))
     }
 
-    /// Hands a host a packet. False when its device does not take it.
-    pub fn write(&self, to: Sender, packet: &[u8]) -> bool {
-        self.tuns[to.place()].write(packet).is_ok()
+    /// Hands a host a packet, known as `waker` there. False when its device does not take it.
+    pub fn write(&self, to: Sender, packet: &[u8], waker: u64) -> bool {
+        self.tuns[to.place()].write(packet, waker).is_ok()
     }
 
     /// Whether this host may have a packet waiting.

@@ -1,6 +1,6 @@
 //! The forwarding loop: from the devices into the path, and from the path to the devices.
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, Known};
 use super::alarm::{Alarm, SHARE_WHEN_ALONE};
 use super::backlog::Backlog;
 use super::devices::{Devices, Sender, Woken};
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::guest::in_virtual_time;
 use crate::tun::Tun;
 use crosswind_ledger::{DropCause, Headers, Service};
-use crosswind_packet::icmp_about;
+use crosswind_packet::{Place, icmp_about};
 use crosswind_path::{Arrival, Departure, Packet, Path, Side};
 use crosswind_units::{Bytes, Duration, Instant};
 use nix::sys::eventfd::EventFd;
@@ -145,7 +145,7 @@ impl ForwardingLoop {
                     self.accounts.handle_duplicate(side);
                     continue;
                 }
-                self.accounts.handle_rest(side, packet, self.slab.headers(packet.buffer));
+                self.accounts.handle_rest(side, packet, self.slab.known(packet.buffer));
             }
             self.accounts.handle_background_sent(side, sent);
         }
@@ -191,7 +191,7 @@ impl ForwardingLoop {
         let token = self.slab.take();
         let space = self.slab.space(token);
         let size = space.len();
-        let Some(length) = self.devices.read(sender, space, &mut self.rest)? else {
+        let Some((length, told)) = self.devices.read(sender, space, &mut self.rest)? else {
             self.slab.give_back(token);
             return Ok(false);
         };
@@ -202,7 +202,8 @@ impl ForwardingLoop {
         let size = Bytes(length as u64);
         let headers = Headers::parse(&self.slab.space(token)[..length]);
         let Service { source, destination, dscp } = Service::parse(&self.slab.space(token)[..length]);
-        self.slab.fill(token, length, headers);
+        let own = |at: u64| Instant::from_nanos(at.saturating_sub(self.clock.origin_ns()));
+        self.slab.fill(token, length, Known { headers, sending: told.read(own), waker: told.waker(own) });
         self.accounts.handle_arrival(side, now, size);
         self.path.handle_packet(
             side,
@@ -256,24 +257,25 @@ impl ForwardingLoop {
     }
 
     fn deliver(&mut self, side: Side, packet: &Packet) {
-        let headers = self.slab.headers(packet.buffer);
+        let known = self.slab.known(packet.buffer);
         if let Some(packets) = &mut self.undeliverable {
             packets[side as usize] += 1;
-            self.accounts.handle_rest(side, packet, headers);
+            self.accounts.handle_rest(side, packet, known);
             return;
         }
         self.backlog.wait_for_space();
         let actual = self.clock.now();
         let bytes = changed(packet, self.slab.bytes(packet.buffer), &mut self.rest);
         if packet.flipped_bit.is_none() {
-            self.accounts.handle_release(side, headers, actual);
+            self.accounts.handle_release(side, known.headers, actual);
         }
         // A host that takes no packet (device down, memory full) is a drop by the device.
-        let taken = self.devices.write(Sender { pair: packet.pair, side }.receiver(), bytes);
+        let receiver = Sender { pair: packet.pair, side }.receiver();
+        let taken = self.devices.write(receiver, bytes, Place(side, packet.index).number());
         self.intake.handle_write(self.clock.now().saturating_since(actual));
         self.accounts.handle_departure(side, packet, actual);
         if taken {
-            self.accounts.handle_delivery(side, packet, headers, bytes, actual);
+            self.accounts.handle_delivery(side, packet, known, bytes, actual);
         } else {
             self.drop_packet(side, packet, DropCause::Device);
         }
@@ -283,13 +285,13 @@ impl ForwardingLoop {
         if let (Some(mtu), None) = (packet.told_mtu, self.undeliverable) {
             self.answer(side, packet, Bytes(mtu.into()));
         }
-        self.accounts.handle_drop(side, packet, self.slab.headers(packet.buffer), cause);
+        self.accounts.handle_drop(side, packet, self.slab.known(packet.buffer), cause);
     }
 
     /// Tells a packet's sender that it is larger than `mtu`.
     fn answer(&mut self, side: Side, packet: &Packet, mtu: Bytes) {
         let Some(message) = icmp_about(self.slab.bytes(packet.buffer), mtu) else { return };
-        let taken = self.devices.write(Sender { pair: packet.pair, side }, &message);
+        let taken = self.devices.write(Sender { pair: packet.pair, side }, &message, 0);
         self.accounts.handle_icmp(side, &message, self.clock.now(), taken);
     }
 

@@ -1,7 +1,7 @@
 //! The bytes of packets inside the path, by token. The slab grows on demand and never shrinks. A packet too large for
 //! its buffers has one of its own.
 
-use crosswind_ledger::Headers;
+use super::accounts::Known;
 use crosswind_packet::mark;
 use crosswind_path::Packet;
 
@@ -15,7 +15,7 @@ pub struct Slab {
 struct Slot {
     bytes: Box<[u8]>,
     length: usize,
-    headers: Headers,
+    known: Known,
     /// Copies in the path that share these bytes, beyond the first.
     copies: u32,
 }
@@ -36,7 +36,7 @@ impl Slab {
     pub fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             let bytes = vec![0; self.size].into_boxed_slice();
-            self.slots.push(Slot { bytes, length: 0, headers: Headers::default(), copies: 0 });
+            self.slots.push(Slot { bytes, length: 0, known: Known::default(), copies: 0 });
             (self.slots.len() - 1) as u32
         })
     }
@@ -70,10 +70,10 @@ impl Slab {
         &mut self.slots[token as usize].bytes
     }
 
-    /// Sets the length and headers of the packet in the buffer.
-    pub fn fill(&mut self, token: u32, length: usize, headers: Headers) {
+    /// Sets the length of the packet in the buffer, and what is known of it.
+    pub fn fill(&mut self, token: u32, length: usize, known: Known) {
         let slot = &mut self.slots[token as usize];
-        (slot.length, slot.headers) = (length, headers);
+        (slot.length, slot.known) = (length, known);
     }
 
     /// The packet in the buffer.
@@ -82,9 +82,9 @@ impl Slab {
         &slot.bytes[..slot.length]
     }
 
-    /// The headers of the packet in the buffer.
-    pub fn headers(&self, token: u32) -> Headers {
-        self.slots[token as usize].headers
+    /// What is known of the packet in the buffer.
+    pub fn known(&self, token: u32) -> Known {
+        self.slots[token as usize].known
     }
 }
 

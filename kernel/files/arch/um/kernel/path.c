@@ -23,6 +23,7 @@
 #include <linux/netdevice.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
+#include <linux/sending.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -40,17 +41,6 @@ struct crosswind_leaving {
 	u8 pair;
 	u8 side;
 	bool marked;
-};
-
-/* All 0, but for its last two, for other packets than TCP's. */
-struct crosswind_sending {
-	u64 held_since;
-	u64 written_first;
-	u64 written_last;
-	u8 held_by;
-	u8 triggered_by;
-	u64 cause;
-	struct cause_timer timer;
 };
 
 struct crosswind_events {
@@ -313,16 +303,7 @@ static netdev_tx_t host_xmit(struct sk_buff *packet, struct net_device *device)
 {
 	struct host *host = netdev_priv(device);
 	struct emulated_path *path = host->path;
-	struct crosswind_sending sending = {
-		.held_since = packet->held_since,
-		.written_first = packet->written_first,
-		.written_last = packet->written_last,
-		.held_by = packet->held_by,
-		.triggered_by = packet->triggered_by,
-		.cause = packet->cause ?: cause_now(),
-	};
-
-	sending.timer = cause_timer(sending.cause);
+	struct crosswind_sending sending = sending_of(packet);
 
 	if (skb_linearize(packet)) {
 		dev_core_stats_tx_dropped_inc(device);
