@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 /// The header of virtio before each packet: no offload has anything to say there.
 const VIRTIO_HEADER: usize = 10;
-/// With what a guest's kernel says behind it (kernel/patches/0032).
+/// The same with a guest's kernel's reasons behind it (kernel/patches/0032).
 const HEADER: usize = VIRTIO_HEADER + size_of::<RawSending>();
 
 /// The emulator's end of a host's network device.
@@ -71,7 +71,7 @@ impl Tun {
         Self { file: device.into(), has_headers: false }
     }
 
-    /// Reads a packet, if one waits: an excess over the first buffer goes into the second. With what the kernel knows.
+    /// Reads a packet, if one waits: an excess over the first buffer goes into the second. With its kernel's reasons.
     pub fn read(&self, into: &mut [u8], rest: &mut [u8]) -> io::Result<Option<(usize, RawSending)>> {
         let mut header = [0; HEADER];
         let expected = if self.has_headers { HEADER } else { 0 };
@@ -83,7 +83,7 @@ impl Tun {
         }
     }
 
-    /// Hands a packet to the host, whose threads know it by the number `waker`. An error means the device did not take it.
+    /// Hands a packet to the host; its threads get the number `waker`. An error means the device did not take it.
     pub fn write(&self, packet: &[u8], waker: u64) -> io::Result<()> {
         if self.has_headers {
             let told = RawSending::delivered(waker);

@@ -143,7 +143,7 @@ pub struct RawSending {
 }
 
 impl RawSending {
-    /// From the struct's bytes; what is missing is 0.
+    /// From the struct's bytes; missing ones are 0.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let word = |at: usize| {
             let word = bytes.get(at..at + 8).and_then(|it| it.try_into().ok());
@@ -166,7 +166,7 @@ impl RawSending {
         }
     }
 
-    /// The struct's bytes for a packet that is delivered, which its receiver's threads know as `waker`.
+    /// The struct's bytes for a delivered packet; its receiver's threads get the number `waker`.
     pub fn delivered(waker: u64) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];
         let at = offset_of!(Self, waker);

@@ -70,7 +70,7 @@ impl Slab {
         &mut self.slots[token as usize].bytes
     }
 
-    /// Sets the length of the packet in the buffer, and what is known of it.
+    /// Sets the length and the facts for the packet in the buffer.
     pub fn fill(&mut self, token: u32, length: usize, known: Known) {
         let slot = &mut self.slots[token as usize];
         (slot.length, slot.known) = (length, known);
@@ -82,7 +82,7 @@ impl Slab {
         &slot.bytes[..slot.length]
     }
 
-    /// What is known of the packet in the buffer.
+    /// The facts about the packet in the buffer.
     pub fn known(&self, token: u32) -> Known {
         self.slots[token as usize].known
     }
