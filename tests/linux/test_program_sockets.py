@@ -5,6 +5,7 @@ import sys
 import polars as pl
 import pytest
 
+from deaf import GIVES_UP, NEVER_ACCEPTS
 from linux.lab import Ended, Lab, Object, cell_of, ms
 
 SERVER = """
@@ -26,21 +27,6 @@ with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as con
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
     connection.connect((address, port))
     while connection.recv(65536):
-        pass
-"""
-NEVER_ACCEPTS = """
-import socket, sys, time
-with socket.create_server(("", int(sys.argv[1]))):
-    time.sleep(1000)
-"""
-GIVES_UP = """
-import socket, sys
-with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection:
-    connection.sendall(bytes(1000))
-    connection.settimeout(1)
-    try:
-        connection.recv(1)
-    except TimeoutError:
         pass
 """
 PORT = 8000
@@ -118,5 +104,5 @@ def test_where_nobody_asks_for_causes_no_kernel_is_asked(lab: Lab) -> None:
 
 
 def test_a_server_that_never_accepts_is_what_a_client_waits_for(lab: Lab) -> None:
-    spent = spent_ns(run(lab, [GIVES_UP, "{address}", "{port}"], [NEVER_ACCEPTS, "{port}"]), "forward")
+    spent = spent_ns(run(lab, [GIVES_UP, "{address}", "{port}", "1"], [NEVER_ACCEPTS, "{port}"]), "forward")
     assert max(spent, key=lambda part: spent[part]) == "server_host"

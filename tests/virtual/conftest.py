@@ -72,5 +72,5 @@ def paced(tmp_path_factory: pytest.TempPathFactory) -> Paced:
 
 @pytest.fixture(scope="session")
 def shared_runs(tmp_path_factory: pytest.TempPathFactory) -> SharedRuns:
-    """What makes a run once for all tests that look at it."""
+    """Runs for several tests, each made once."""
     return SharedRuns(home_of_all_workers(tmp_path_factory))

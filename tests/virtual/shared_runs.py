@@ -1,4 +1,4 @@
-"""Runs that several tests look at: the first makes one, in whichever worker of pytest, and each gets a copy."""
+"""Runs for several tests: the first test makes one, in any pytest worker, and each test gets a copy."""
 
 import fcntl
 import json
@@ -20,12 +20,12 @@ LOSSES_OF_UPLOADS = (
 
 @dataclass(frozen=True)
 class SharedRuns:
-    """Made runs. Attributes: home: a directory of all workers."""
+    """Runs already made. Attributes: home: their directory, the same for all pytest workers."""
 
     home: Path
 
     def __call__(self, crosswind: Cli, *words: str, output: str) -> Ended:
-        """Has the run in `output` of a command line's directory, as if that had made it, at 100 columns."""
+        """Copies the run to `output` in a command line's directory; makes it if no test has. Prints at 100 columns."""
         place = self.home / sha256("\0".join((*words, output)).encode()).hexdigest()[:16]
         place.mkdir(parents=True, exist_ok=True)
         said = place / "ended.json"
@@ -40,6 +40,6 @@ class SharedRuns:
 
 
 def home_of_all_workers(factory: pytest.TempPathFactory) -> Path:
-    """A directory that the workers of one pytest have in common, or its only process has."""
+    """The directory for runs: the same for all workers of one pytest."""
     own = factory.getbasetemp()
     return (own.parent if own.name.startswith("popen-") else own) / "shared-runs"

@@ -10,6 +10,7 @@ import pytest
 
 import crosswind
 from conftest import requires
+from deaf import GIVES_UP, NEVER_ACCEPTS
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 
@@ -141,24 +142,6 @@ while True:
     listening.sendto(query[:2] + b"\\x81\\x80\\0\\1\\0\\1\\0\\0\\0\\0" + query[12:] + record, client)
 """
 
-NEVER_ACCEPTS = """
-import socket, sys, time
-listening = socket.create_server(("", int(sys.argv[1])))
-time.sleep(1000)
-"""
-
-GIVES_UP = """
-import socket, sys
-connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-connection.sendall(bytes(1000))
-connection.settimeout(2)
-try:
-    connection.recv(1)
-except TimeoutError:
-    pass
-"""
-"""Waits for an answer for two seconds."""
-
 Connections = Callable[..., list[dict[str, Any]]]
 
 
@@ -237,7 +220,7 @@ def test_a_small_receive_buffer_is_what_a_transfer_waits_for(connections: Connec
 def test_a_server_that_never_accepts_is_what_a_client_waits_for(connections: Connections) -> None:
     (found,) = connections(
         "--server", f"{sys.executable} -c '{NEVER_ACCEPTS}' {{port}}",
-        "--", sys.executable, "-c", GIVES_UP, "server", "{port}",
+        "--", sys.executable, "-c", GIVES_UP, "server", "{port}", "2",
     )  # fmt: skip
     # The client's kernel lets its timer of 2 s expire 2 ms late.
     assert in_ms(found) == {"tcp_handshake": RTT_MS, "propagation_forward": 20, "server_host": 1982, "closing": RTT_MS}

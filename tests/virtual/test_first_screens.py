@@ -15,7 +15,7 @@ from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 from virtual.test_site import pattern
 
-# A study takes all processors, which other tests have too.
+# Other tests use the processors at the same time.
 pytestmark = pytest.mark.timeout(900)
 
 SCREENS = sorted((ROOT / "tests" / "first_screens").glob("*.txt"))

@@ -126,25 +126,19 @@ impl<'a> Attribution<'a> {
             let pieces = connection.transit(transit, &self.links);
             return self.links.without_busy_times(pieces, TCP, transit.client_port);
         }
-        let mut path = CriticalPath::new(transit.written, transit.received, transit.side);
-        let all = self.quic.get(&transit.client_port);
-        let conversation =
-            all.and_then(|all| all[..all.partition_point(|it| it.connection.began <= transit.received)].last());
-        let pieces = match (conversation, self.udp.get(&transit.client_port)) {
-            (Some(conversation), _) => {
-                // A third-party end is explained by the wire.
-                if let Some(exchanges) =
-                    self.exchanges.as_ref().filter(|_| !conversation.connection.knows(transit.side))
-                {
-                    return exchanges.pieces(Some(transit.client_port), transit.written, transit.received, &self.links);
-                }
-                conversation.transit(transit, &self.links)
+        let pieces = if let Some(conversation) = self.conversation(transit.client_port, transit.received) {
+            let is_known = conversation.connection.knows(transit.side);
+            // A third-party end is explained by the wire.
+            if let Some(exchanges) = self.exchanges.as_ref().filter(|_| !is_known) {
+                return exchanges.pieces(Some(transit.client_port), transit.written, transit.received, &self.links);
             }
-            (None, Some(datagrams)) => {
+            conversation.transit(transit, &self.links)
+        } else {
+            let mut path = CriticalPath::new(transit.written, transit.received, transit.side);
+            if let Some(datagrams) = self.udp.get(&transit.client_port) {
                 datagrams.transit(transit, &self.links, &mut path);
-                path.finish()
             }
-            _ => path.finish(),
+            path.finish()
         };
         self.links.without_busy_times(pieces, UDP, transit.client_port)
     }
@@ -154,12 +148,7 @@ impl<'a> Attribution<'a> {
         if let Some(connection) = self.connection(client_port, before) {
             return connection.arrival(Side::Forward, stream, before);
         }
-        let all = self.quic.get(&client_port)?;
-        all[..all.partition_point(|it| it.connection.began <= before)].last()?.connection.arrival(
-            Side::Forward,
-            stream,
-            before,
-        )
+        self.conversation(client_port, before)?.connection.arrival(Side::Forward, stream, before)
     }
 
     /// How long each change would let take what took `whole` and was sent on a TCP connection from `from` to `to`, by a
@@ -174,11 +163,9 @@ impl<'a> Attribution<'a> {
         let (from, to) = (first.from, last.to);
         let mut waits = if let Some(connection) = self.connection(client_port, to) {
             connection.recoveries(from, to)
-        } else if let Some(all) = self.quic.get(&client_port) {
-            let connection = all[..all.partition_point(|it| it.connection.began <= to)].last();
-            connection.map(|it| it.connection.recoveries(from, to)).unwrap_or_default()
         } else {
-            Vec::new()
+            let conversation = self.conversation(client_port, to);
+            conversation.map(|it| it.connection.recoveries(from, to)).unwrap_or_default()
         };
         waits.sort_by_key(|it| (it.from, it.to));
         let mut all = Vec::with_capacity(pieces.len());
@@ -194,6 +181,12 @@ impl<'a> Attribution<'a> {
         let handshake = self.connection(client_port, to).and_then(|it| it.handshake.as_ref());
         let own = handshake.filter(|it| it.first().is_some_and(|first| first.entered >= from));
         own.map_or((Duration::ZERO, 0), |it| it.waited(to))
+    }
+
+    /// The QUIC connection on a client port that had begun by `at`.
+    fn conversation(&self, client_port: u16, at: Instant) -> Option<&QuicConversation<'a>> {
+        let all = self.quic.get(&client_port)?;
+        all[..all.partition_point(|it| it.connection.began <= at)].last()
     }
 
     fn connection(&self, port: u16, before: Instant) -> Option<&Connection<'a>> {

@@ -36,10 +36,10 @@ _HANDSHAKES = {
     "tcp_handshake": "transport_ns", "security_handshake": "security_ns", "upgrade_handshake": "upgrade_ns",
 }  # fmt: skip
 """Handshakes, with their columns in samples."""
+_NO_PARTS = ("exchange", "whole_ns")
 _TIMELINES = 6
 _TCP = 6
 """Its IP protocol number."""
-_NO_PARTS = ("exchange", "whole_ns")
 _RATES = (1e-4, 2e-4)
 """Rates of loss for a model's slope."""
 

@@ -15,7 +15,7 @@ _SMALL = 0.01
 _SINGLE = 6
 """Maximum recoveries listed one by one; beyond, only their sum."""
 _MOST = 0.9
-"""Share of a part's time that listed recoveries have to have; else, only their sum."""
+"""Minimum share of a part's time in listed recoveries; below, only their sum is told."""
 
 _THRESHOLDS = ("packet_threshold", "time_threshold")
 _RECOVERIES = tuple(part for part in AFTER_LOSS if part != "datagram_loss")
